@@ -1,0 +1,19 @@
+"""The web application: the console's pages and the HTTP API, over the domain in models/."""
+
+from flask import Flask
+
+from desk_ui import api, auth, followups, health, requests
+from jobs.app import configure
+from models.settings import Settings
+
+
+def create_app(settings: Settings) -> Flask:
+    """The application that `desk web` serves."""
+    app = Flask(__name__)
+    configure(app, settings)
+    requests.register(app)
+    health.register(app)
+    auth.register(app)
+    api.register(app)
+    followups.register(app)
+    return app

@@ -1,0 +1,1 @@
+"""The command line: `desk`, a thin shell over the same functions as pages, API and jobs."""

@@ -1,0 +1,55 @@
+"""What surrounds every request: its id, its proxies, reads that can't write, and fresh declarations."""
+
+import re
+from contextlib import ExitStack
+from uuid import uuid4
+
+from flask import Flask, Response, current_app, g, request
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from models import clock, context, declarations
+from models.base import db, read_only
+from models.settings import Settings
+
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def register(app: Flask) -> None:
+    settings: Settings = app.extensions["desk_settings"]
+    app.before_request(_begin)
+    app.after_request(_name)
+    app.teardown_request(_end)
+    if settings.trusted_proxies:
+        hops = settings.trusted_proxies
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
+
+
+def settings_of(app: Flask) -> Settings:
+    found: Settings = app.extensions["desk_settings"]
+    return found
+
+
+def _begin() -> None:
+    given = request.headers.get("X-Request-ID", "")
+    g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid4().hex
+    g.now = clock.now()
+    g.request_scope = ExitStack()
+    token = context.request_id.set(g.request_id)
+    g.request_scope.callback(context.request_id.reset, token)
+    if request.endpoint != "static":
+        declarations.refresh(db.session(), settings_of(current_app).config_file, g.now)
+    if request.method in READING:
+        g.request_scope.enter_context(read_only())
+
+
+def _name(response: Response) -> Response:
+    response.headers["X-Request-ID"] = g.get("request_id", "")
+    return response
+
+
+def _end(_error: BaseException | None) -> None:
+    scope: ExitStack | None = g.pop("request_scope", None)
+    if scope is not None:
+        db.session.remove()
+        scope.close()

@@ -1,0 +1,1 @@
+"""The engine: sweeps on a schedule, and what carries events outside."""

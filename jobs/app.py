@@ -1,0 +1,54 @@
+"""The bare application of workers, scheduler and command line: configuration and database, no pages."""
+
+from pathlib import Path
+
+from flask import Flask
+from flask_migrate import Migrate
+
+from models import (
+    audit,
+    audit_seals,
+    conversations,
+    declarations,
+    messages,
+    outbox,
+    positions,
+    tenants,
+)
+from models.base import db
+from models.followups import deferrals, records
+from models.settings import Settings
+
+# Every module with tables: importing them is what makes the metadata whole.
+MIGRATIONS = Path(__file__).parent.parent / "migrations"
+RECORDS = (
+    audit,
+    audit_seals,
+    conversations,
+    declarations,
+    deferrals,
+    messages,
+    outbox,
+    positions,
+    records,
+    tenants,
+)
+
+
+def make_app(settings: Settings) -> Flask:
+    """A Flask application bound to the database of `settings`."""
+    app = Flask("recovery-desk")
+    configure(app, settings)
+    return app
+
+
+def configure(app: Flask, settings: Settings) -> None:
+    """Bind `app` to the database: the part that the pages' application shares."""
+    app.config.update(
+        SECRET_KEY=settings.secret_key,
+        SQLALCHEMY_DATABASE_URI=settings.database_url,
+        SQLALCHEMY_ENGINE_OPTIONS={"pool_pre_ping": True},
+    )
+    app.extensions["desk_settings"] = settings
+    db.init_app(app)
+    Migrate(app, db, directory=str(MIGRATIONS), compare_type=True)

@@ -1,0 +1,167 @@
+"""The database: one declarative base, column types, and how connections and transactions begin."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from flask_sqlalchemy import SQLAlchemy
+from flask_sqlalchemy.session import Session as FlaskSession
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Engine, Integer, MetaData, String, Table, event
+from sqlalchemy.engine import Connection
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import DeclarativeBase, Session, mapped_column, registry
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeDecorator
+
+BUSY_TIMEOUT_MS = 10_000
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+_read_only: ContextVar[bool] = ContextVar("read_only", default=False)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """UTC with microseconds on both databases; always aware; a naive value is refused."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a naive datetime can't be stored; give it a zone")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class StoredJson(TypeDecorator[Any]):
+    """JSONB on PostgreSQL, text on SQLite."""
+
+    impl = JSON
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        if dialect.name == "postgresql":
+            from sqlalchemy.dialects.postgresql import JSONB
+
+            return dialect.type_descriptor(JSONB())
+        return dialect.type_descriptor(JSON())
+
+
+class later_of(FunctionElement[datetime]):
+    """The latest of some times that are not null: `greatest` on PostgreSQL, `max` on SQLite."""
+
+    inherit_cache = True
+    type = UtcDateTime()
+
+
+@compiles(later_of, "postgresql")
+def _greatest(element: later_of, compiler: Any, **kw: Any) -> str:
+    return f"greatest({compiler.process(element.clauses, **kw)})"
+
+
+@compiles(later_of)
+def _max(element: later_of, compiler: Any, **kw: Any) -> str:
+    return f"max({compiler.process(element.clauses, **kw)})"
+
+
+# SQLite counts up only an INTEGER primary key; PostgreSQL needs 64 bits.
+BigId = BigInteger().with_variant(Integer, "sqlite")
+
+Serial = Annotated[int, mapped_column(BigId, primary_key=True, autoincrement=True)]
+Key = Annotated[str, mapped_column(String(63))]
+Name = Annotated[str, mapped_column(String(200))]
+
+
+class DeskSession(FlaskSession):
+    """A session that refuses writes going round the audit (see audit_guard)."""
+
+
+class _Declarative(DeclarativeBase):
+    registry = registry(
+        metadata=MetaData(naming_convention=NAMES),
+        type_annotation_map={datetime: UtcDateTime, dict[str, Any]: StoredJson, list[str]: StoredJson},
+    )
+
+
+db = SQLAlchemy(
+    model_class=_Declarative,
+    session_options={"class_": DeskSession, "expire_on_commit": False},
+)
+
+if TYPE_CHECKING:
+
+    class Base(_Declarative):
+        """What every table's class inherits from."""
+
+else:
+    Base = db.Model
+
+
+@contextmanager
+def read_only() -> Iterator[None]:
+    """Transactions begun inside are read-only: the database refuses a write, and SQLite takes no lock."""
+    token = _read_only.set(True)
+    try:
+        yield
+    finally:
+        _read_only.reset(token)
+
+
+def is_read_only() -> bool:
+    return _read_only.get()
+
+
+def table_of(model: type[Base]) -> Table:
+    """The mapped table of `model`."""
+    assert isinstance(model.__table__, Table)
+    return model.__table__
+
+
+def is_sqlite(session: Session) -> bool:
+    return session.get_bind().dialect.name == "sqlite"
+
+
+@event.listens_for(Engine, "connect")
+def _configure_connection(dbapi_connection: Any, _record: Any) -> None:
+    if isinstance(dbapi_connection, sqlite3.Connection):
+        # None stops pysqlite from beginning deferred transactions of its own, which claim rows twice.
+        dbapi_connection.isolation_level = None
+        cursor = dbapi_connection.cursor()
+        for pragma in (
+            f"busy_timeout = {BUSY_TIMEOUT_MS}",
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "foreign_keys = ON",
+            "recursive_triggers = ON",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+
+@event.listens_for(Engine, "begin")
+def _begin(connection: Connection) -> None:
+    reading = _read_only.get()
+    if connection.dialect.name == "sqlite":
+        # The pragma holds for the connection, so it is set at each begin; IMMEDIATE takes the write lock
+        # before the first read, so that what a transition read can't be stale.
+        connection.exec_driver_sql(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+    elif reading:
+        connection.exec_driver_sql("SET TRANSACTION READ ONLY")

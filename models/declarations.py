@@ -1,0 +1,164 @@
+"""`desk.toml`: what the business declares, and its last good version, the same for all processes."""
+
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy import String, Text, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from models.base import Base, Serial
+from models.transactions import commit
+
+LARGEST = 1_000_000
+
+log = structlog.get_logger(__name__)
+
+
+class ConfigVersion(Base):
+    """One version of the file that parsed; the newest is in force."""
+
+    __tablename__ = "config_version"
+
+    id: Mapped[Serial]
+    digest: Mapped[str] = mapped_column(String(64))
+    content: Mapped[str] = mapped_column(Text)
+    adopted_at: Mapped[datetime]
+
+
+class ConfigFault(Base):
+    """Why the file that was seen last can't be used; no row while it can. There is one row at most."""
+
+    __tablename__ = "config_fault"
+
+    id: Mapped[int] = mapped_column(primary_key=True, default=1)
+    digest: Mapped[str] = mapped_column(String(64))
+    fault: Mapped[str] = mapped_column(Text)
+    seen_at: Mapped[datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of a declaration: its path in the file, the value, and what is wrong with it."""
+
+    path: str
+    value: Any
+    fault: str
+
+    def __str__(self) -> str:
+        return f"{self.path} = {self.value!r}: {self.fault}"
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The declarations in force. `version` is 0 while there is none; `tables` is the file as read."""
+
+    version: int = 0
+    tables: Mapping[str, Any] = field(default_factory=dict)
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """The top-level table `name`, empty where it is absent or not a table (see `faults`)."""
+        value = self.tables.get(name, {})
+        return value if isinstance(value, Mapping) else {}
+
+
+KNOWN_TABLES = frozenset({"agents", "desks", "topics", "assistants", "inboxes", "sweeps", "retention"})
+
+_seen_files: dict[Path, tuple[int, int, int]] = {}
+_parsed: dict[int, Declared] = {}
+
+
+def current(session: Session) -> Declared:
+    """The declarations in force: the last version that parsed, whatever the file holds now."""
+    newest = session.scalars(select(ConfigVersion.id).order_by(ConfigVersion.id.desc()).limit(1)).first()
+    if newest is None:
+        return Declared()
+    if newest not in _parsed:
+        content = session.scalars(select(ConfigVersion.content).where(ConfigVersion.id == newest)).one()
+        _parsed.clear()
+        _parsed[newest] = Declared(newest, tomllib.loads(content))
+    return _parsed[newest]
+
+
+def fault(session: Session) -> str | None:
+    """What is wrong with the file that was seen last, or None; every page shows it."""
+    return session.scalars(select(ConfigFault.fault)).first()
+
+
+def faults(declared: Declared) -> list[Fault]:
+    """Faults of the file's outline; each area names those of its own tables."""
+    found = [
+        Fault(name, "…", f"is not a known table; there are {', '.join(sorted(KNOWN_TABLES))}")
+        for name in declared.tables
+        if name not in KNOWN_TABLES
+    ]
+    found += [
+        Fault(name, value, "must be a table")
+        for name, value in declared.tables.items()
+        if name in KNOWN_TABLES and not isinstance(value, Mapping)
+    ]
+    return found
+
+
+def refresh(session: Session, path: Path, now: datetime) -> None:
+    """Adopt the file at `path` if it changed since this process looked, in a transaction of its own.
+
+    A file that does not parse leaves the last good version in force and is kept as a `ConfigFault`. Only a
+    change that this process sees is adopted, so that two machines with unlike files don't take turns.
+    """
+    stamp = _stamp(path)
+    if stamp is None or _seen_files.get(path) == stamp:
+        return
+    content, problem = _read(path)
+    digest = hashlib.sha256((content or problem or "").encode()).hexdigest()
+    if problem is None and content is not None:
+        _adopt(session, content, digest, now)
+    else:
+        _keep_fault(session, problem or "", digest, now)
+    commit(session, "declarations.refresh")
+    _seen_files[path] = stamp
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+
+
+def _read(path: Path) -> tuple[str | None, str | None]:
+    """The file's text, or what is wrong with it."""
+    try:
+        raw = path.read_bytes()
+        if len(raw) > LARGEST:
+            return None, f"{path.name} is larger than {LARGEST} bytes"
+        content = raw.decode()
+        tomllib.loads(content)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        return None, f"{path.name} can't be read: {problem}"
+    return content, None
+
+
+def _adopt(session: Session, content: str, digest: str, now: datetime) -> None:
+    newest = session.scalars(select(ConfigVersion.digest).order_by(ConfigVersion.id.desc()).limit(1)).first()
+    if newest != digest:
+        session.add(ConfigVersion(digest=digest, content=content, adopted_at=now))
+        log.info("desk.toml adopted", digest=digest[:12])
+    for row in session.scalars(select(ConfigFault)):
+        session.delete(row)
+
+
+def _keep_fault(session: Session, problem: str, digest: str, now: datetime) -> None:
+    row = session.get(ConfigFault, 1)
+    if row is None:
+        session.add(ConfigFault(id=1, digest=digest, fault=problem, seen_at=now))
+    elif row.digest != digest:
+        row.digest, row.fault, row.seen_at = digest, problem, now
+    log.warning("desk.toml can't be used; the last good version stays in force", fault=problem)

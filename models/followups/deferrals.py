@@ -1,0 +1,52 @@
+"""Quiet hours that no longer hold: a changed policy wakes the rows that the old one put off."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from sqlalchemy import String, select, update
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from models import bulk
+from models.base import Base
+from models.declarations import Declared
+from models.followups.records import FollowUp, Status
+
+
+class PolicySeen(Base):
+    """The policy under which an agent's rows were judged last."""
+
+    __tablename__ = "followup_policy_seen"
+
+    agent: Mapped[str] = mapped_column(String(200), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64))
+
+
+def forget_outdated(session: Session, declared: Declared) -> None:
+    """Clear `deferred_until` of the pending rows of every agent whose policy changed since the last run."""
+    seen = {row.agent: row for row in session.scalars(select(PolicySeen))}
+    now = {agent: _digest(table) for agent, table in declared.table("agents").items()}
+    for agent in {*seen, *now}:
+        row, digest = seen.get(agent), now.get(agent, "undeclared")
+        if row is not None and row.digest == digest:
+            continue
+        if row is None:
+            session.add(PolicySeen(agent=agent, digest=digest))
+        else:
+            row.digest = digest
+        bulk.execute_unaudited(
+            session,
+            update(FollowUp)
+            .where(
+                FollowUp.agent == agent,
+                FollowUp.status == Status.PENDING,
+                FollowUp.deferred_until.is_not(None),
+            )
+            .values(deferred_until=None)
+            .execution_options(synchronize_session=False),
+        )
+
+
+def _digest(table: object) -> str:
+    section = table.get("followup", {}) if isinstance(table, Mapping) else table
+    return hashlib.sha256(json.dumps(section, sort_keys=True, default=str).encode()).hexdigest()

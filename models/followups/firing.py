@@ -1,0 +1,164 @@
+"""The sweep over due follow-ups: pick without locks, lock the contacts, then the records, then judge."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import and_, or_, select, update
+from sqlalchemy.orm import Session
+
+from models import bulk
+from models.declarations import Declared
+from models.followups import deferrals
+from models.followups.firing_batch import Batch, Due
+from models.followups.records import FollowUp, Status
+from models.sweeping import Counts, backoff
+from models.tenants import Feature, held_agents, with_feature
+from models.transactions import commit, savepoint
+
+CHUNK = 500
+
+Pair = tuple[int, str]  # tenant id, agent
+
+
+@dataclass
+class _Run:
+    """One run of the sweep."""
+
+    session: Session
+    declared: Declared
+    now: datetime
+    limit: int
+    counts: Counts
+
+    @property
+    def room(self) -> int:
+        return max(0, self.limit - self.counts.examined)
+
+
+def fire_due(session: Session, *, declared: Declared, now: datetime, limit: int) -> Counts:
+    """Fire, defer or block up to about `limit` due follow-ups of all tenants, in batches.
+
+    Each (tenant, agent) gets an equal share of the limit, so that no backlog keeps another waiting; what one
+    leaves goes to the others. A chunk that fails is done again one record at a time; a record that fails
+    alone waits for its next attempt. Counts `fired`, `blocked`, `deferred`.
+    """
+    run = _Run(session, declared, now, limit, Counts(own={"fired": 0, "blocked": 0, "deferred": 0}))
+    deferrals.forget_outdated(session, declared)
+    commit(session, "followups.fire.begin")
+    claimed = True
+    while claimed and run.room:
+        pairs = list(_agents_with_pending(session))
+        share = max(1, run.room // max(1, len(pairs)))
+        claimed = False
+        for pair in _rotated(pairs, now):
+            claimed |= _fire_share(run, pair, pairs, share)
+    run.counts.capped = not run.room and any(
+        _pick(session, pair, now, 1) for pair in _agents_with_pending(session)
+    )
+    commit(session, "followups.fire.end")
+    return run.counts
+
+
+def _rotated(pairs: Sequence[Pair], now: datetime) -> Sequence[Pair]:
+    """`pairs` from another start in each run, so that a small limit reaches all of them in time."""
+    start = int(now.timestamp()) % len(pairs) if pairs else 0
+    return [*pairs[start:], *pairs[:start]]
+
+
+def _fire_share(run: _Run, pair: Pair, pairs: Sequence[Pair], share: int) -> bool:
+    """The share of one (tenant, agent), in chunks; whether it claimed anything."""
+    agents = [agent for tenant_id, agent in pairs if tenant_id == pair[0]]
+    taken = 0
+    while taken < share and run.room:
+        claimed = _fire_chunk(run, pair, agents, min(CHUNK, share - taken, run.room))
+        if not claimed:
+            break
+        taken += claimed
+    return taken > 0
+
+
+def _fire_chunk(run: _Run, pair: Pair, agents: Sequence[str], size: int) -> int:
+    """One chunk in one transaction; how many records it claimed."""
+    customers = list(dict.fromkeys(_pick(run.session, pair, run.now, size)))
+    if not customers:
+        return 0
+    batch = Batch(run.session, pair[0], run.declared, run.now)
+    due = batch.lock(customers, agents)
+    try:
+        with savepoint(run.session):
+            batch.fire(due)
+        batch.count(due, run.counts)
+    except Exception:  # noqa: BLE001  whatever one record raises, the others stand
+        _fire_one_by_one(run, batch, due)
+    run.counts.examined += len(due)
+    commit(run.session, "followups.fire.chunk")
+    return len(due)
+
+
+def _fire_one_by_one(run: _Run, batch: Batch, due: Sequence[Due]) -> None:
+    """Each record in a savepoint of its own, in the same order and under the locks held already."""
+    batch.load(due)
+    oldest = batch.oldest_of_pairs(due)
+    for record in due:
+        try:
+            batch.fire_alone(record, oldest)
+            batch.count([record], run.counts)
+        except Exception as error:  # noqa: BLE001  the sweep goes on; the row keeps its error
+            run.counts.failed(batch.tenant_id, str(record.id), error)
+            _put_off(run, batch.tenant_id, record)
+
+
+def _agents_with_pending(session: Session) -> Iterator[Pair]:
+    """The (tenant id, agent) pairs with pending rows that are neither switched off nor held.
+
+    Skips from one pair to the next along the index, so that its cost is the number of pairs.
+    """
+    enabled = {tenant.id for tenant in with_feature(session, Feature.FOLLOWUPS)}
+    held = held_agents(session, enabled)
+    last: Pair | None = None
+    while True:
+        query = select(FollowUp.tenant_id, FollowUp.agent).where(FollowUp.status == Status.PENDING)
+        if last is not None:
+            tenant_id, agent = last
+            query = query.where(
+                FollowUp.tenant_id >= tenant_id,
+                or_(
+                    FollowUp.tenant_id > tenant_id,
+                    and_(FollowUp.tenant_id == tenant_id, FollowUp.agent > agent),
+                ),
+            )
+        row = session.execute(query.order_by(FollowUp.tenant_id, FollowUp.agent).limit(1)).first()
+        if row is None:
+            return
+        last = (row.tenant_id, row.agent)
+        if row.tenant_id in enabled and last not in held:
+            yield last
+
+
+def _pick(session: Session, pair: Pair, now: datetime, limit: int) -> Sequence[str]:
+    """The customers of an agent's first due records, unlocked."""
+    return session.scalars(
+        select(FollowUp.customer)
+        .where(
+            FollowUp.tenant_id == pair[0],
+            FollowUp.agent == pair[1],
+            FollowUp.status == Status.PENDING,
+            FollowUp.due_at <= now,
+        )
+        .order_by(FollowUp.due_at, FollowUp.at, FollowUp.id)
+        .limit(limit)
+    ).all()
+
+
+def _put_off(run: _Run, tenant_id: int, record: Due) -> None:
+    """Push a record that failed forward, so that bad rows never fill every batch."""
+    bulk.execute_unaudited(
+        run.session,
+        update(FollowUp)
+        .where(FollowUp.tenant_id == tenant_id, FollowUp.id == record.id, FollowUp.status == Status.PENDING)
+        .values(
+            attempts=record.attempts + 1,
+            next_attempt_at=run.now + backoff(record.attempts + 1),
+        ),
+    )

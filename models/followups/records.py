@@ -1,0 +1,230 @@
+"""The rows of the follow-ups area."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Computed, Float, ForeignKey, Index, Integer, String, column, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.audit_guard import audited
+from models.base import Base, Serial, later_of
+
+
+class ContactState(StrEnum):
+    GRANTED = "granted"
+    REVOKED = "revoked"
+    UNAVAILABLE = "unavailable"
+
+
+class Status(StrEnum):
+    PENDING = "pending"
+    FIRED = "fired"
+    CANCELLED = "cancelled"
+    BLOCKED = "blocked"
+
+
+TERMINAL = frozenset({Status.FIRED, Status.CANCELLED, Status.BLOCKED})
+REARMABLE = frozenset({Status.CANCELLED, Status.BLOCKED})
+
+
+class Block(StrEnum):
+    """Why a follow-up was held back: the code that page, API and audit show."""
+
+    POLICY_INVALID = "policy_invalid"
+    CONSENT = "consent"
+    REVOKED = "revoked"
+    UNAVAILABLE = "unavailable"
+    DEDUP = "dedup"
+    FREQUENCY = "frequency"
+    HOLDOUT = "holdout"
+
+
+class TaskStatus(StrEnum):
+    QUEUED = "queued"
+    DISPATCHED = "dispatched"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@audited("contact", status="state")
+class Contact(Base):
+    """Consent, one cell per tenant and customer. Its row is the lock for all that concerns the customer."""
+
+    __tablename__ = "contact"
+    moves = {
+        ContactState.GRANTED: frozenset({ContactState.REVOKED, ContactState.UNAVAILABLE}),
+        ContactState.REVOKED: frozenset({ContactState.GRANTED}),
+        ContactState.UNAVAILABLE: frozenset({ContactState.GRANTED, ContactState.REVOKED}),
+    }
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"))
+    customer: Mapped[str] = mapped_column(String(200))
+    state: Mapped[str] = mapped_column(String(20))
+    sends_without_reply: Mapped[int] = mapped_column(Integer, default=0)
+    last_outbound_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+    revoked_by: Mapped[str | None] = mapped_column(String(200))
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    version: Mapped[int] = mapped_column(Integer, default=1)
+
+    __table_args__ = (Index("uq_contact_customer", "tenant_id", "customer", unique=True),)
+
+
+class RevokeEvent(Base):
+    """One opt-out; it stays when the contact is granted again."""
+
+    __tablename__ = "revoke_event"
+
+    id: Mapped[Serial]
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"))
+    customer: Mapped[str] = mapped_column(String(200))
+    at: Mapped[datetime]
+    source: Mapped[str] = mapped_column(String(200))
+
+    __table_args__ = (Index("ix_revoke_event_customer", "tenant_id", "customer", "id"),)
+
+
+class ErasedOptOut(Base):
+    """A keyed hash of a customer who opted out and was then erased: a booking must not reopen it."""
+
+    __tablename__ = "erased_opt_out"
+
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    revoked_at: Mapped[datetime]
+
+
+@audited("followup")
+class FollowUp(Base):
+    """One promised message to one customer. `due_at` is the latest of the three times it waits for."""
+
+    __tablename__ = "follow_up"
+    moves = {Status.PENDING: TERMINAL}
+
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"), primary_key=True)
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    agent: Mapped[str] = mapped_column(String(200))
+    customer: Mapped[str] = mapped_column(String(200))
+    session_id: Mapped[str | None] = mapped_column(String(200))
+    at: Mapped[datetime]
+    reason: Mapped[str] = mapped_column(String(200))
+    arm: Mapped[str] = mapped_column(String(200))
+    transport: Mapped[str | None] = mapped_column(String(200))
+    status: Mapped[str] = mapped_column(String(20))
+    task_id: Mapped[UUID | None]
+    blocked_reason: Mapped[str | None] = mapped_column(String(40))
+    cancelled_by: Mapped[str | None] = mapped_column(String(200))
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    fired_at: Mapped[datetime | None]
+    rearmed_from: Mapped[UUID | None]
+    deferred_until: Mapped[datetime | None]
+    attempts: Mapped[int] = mapped_column(Integer, default=0)
+    next_attempt_at: Mapped[datetime | None]
+    version: Mapped[int] = mapped_column(Integer, default=1)
+    due_at: Mapped[datetime] = mapped_column(
+        Computed(
+            later_of(
+                column("at"),
+                func.coalesce(column("deferred_until"), column("at")),
+                func.coalesce(column("next_attempt_at"), column("at")),
+            ),
+            persisted=True,
+        )
+    )
+
+    __table_args__ = (
+        Index(
+            "ix_follow_up_due",
+            "tenant_id",
+            "agent",
+            "due_at",
+            "at",
+            "id",
+            postgresql_where=status == Status.PENDING.value,
+            sqlite_where=status == Status.PENDING.value,
+        ),
+        Index("ix_follow_up_customer", "tenant_id", "customer", "status", "at", "id"),
+        Index(
+            "ix_follow_up_fires",
+            "tenant_id",
+            "customer",
+            "fired_at",
+            postgresql_where=status == Status.FIRED.value,
+            sqlite_where=status == Status.FIRED.value,
+        ),
+        Index("ix_follow_up_status_at", "tenant_id", "status", "at", "id"),
+        Index("ix_follow_up_status_updated", "tenant_id", "status", "updated_at", "id"),
+        Index("ix_follow_up_created", "tenant_id", "created_at", "id"),
+        Index("ix_follow_up_agent", "tenant_id", "agent", "created_at", "id"),
+        Index("ix_follow_up_arm", "tenant_id", "arm", "created_at", "id"),
+        Index("ix_follow_up_reason", "tenant_id", "reason", "created_at", "id"),
+    )
+
+
+class AgentTask(Base):
+    """What a fired follow-up asks of the agent's runtime, which claims it; `command` holds the prompt."""
+
+    __tablename__ = "agent_task"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"))
+    followup_id: Mapped[UUID | None]
+    agent: Mapped[str] = mapped_column(String(200))
+    customer: Mapped[str] = mapped_column(String(200))
+    session_id: Mapped[str | None] = mapped_column(String(200))
+    command: Mapped[dict[str, Any]]
+    status: Mapped[str] = mapped_column(String(20))
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    version: Mapped[int] = mapped_column(Integer, default=1)
+
+    __table_args__ = (
+        Index("ix_agent_task_created", "tenant_id", "created_at", "id"),
+        Index("ix_agent_task_status", "tenant_id", "status", "created_at", "id"),
+        Index("ix_agent_task_agent", "tenant_id", "agent", "created_at", "id"),
+        Index("ix_agent_task_customer", "tenant_id", "customer", "status"),
+    )
+
+
+class TaskEvent(Base):
+    """The history of a task: one row for each change of its status."""
+
+    __tablename__ = "task_event"
+
+    id: Mapped[Serial]
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"))
+    task_id: Mapped[UUID]
+    from_status: Mapped[str | None] = mapped_column(String(20))
+    to_status: Mapped[str] = mapped_column(String(20))
+    actor: Mapped[str] = mapped_column(String(200))
+    reason: Mapped[str | None] = mapped_column(String(200))
+    at: Mapped[datetime]
+
+    __table_args__ = (Index("ix_task_event_task", "tenant_id", "task_id", "id"),)
+
+
+class Outcome(Base):
+    """What came of it: a reply, a sale. What a kind means is the tenant's business."""
+
+    __tablename__ = "outcome"
+
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"), primary_key=True)
+    id: Mapped[str] = mapped_column(String(200), primary_key=True)
+    agent: Mapped[str] = mapped_column(String(200))
+    customer: Mapped[str] = mapped_column(String(200))
+    session_id: Mapped[str | None] = mapped_column(String(200))
+    kind: Mapped[str] = mapped_column(String(200))
+    value: Mapped[float | None] = mapped_column(Float)
+    occurred_at: Mapped[datetime]
+    created_at: Mapped[datetime]
+
+    __table_args__ = (
+        Index("ix_outcome_customer", "tenant_id", "customer"),
+        Index("ix_outcome_agent", "tenant_id", "agent", "kind", "occurred_at"),
+    )

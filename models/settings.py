@@ -1,0 +1,125 @@
+"""Settings of the machine, read once from the environment; a bad one stops the start with its name."""
+
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+
+from models.clock import parse_duration
+from models.errors import Invalid
+
+
+class BadSetting(SystemExit):
+    """An environment variable that can't be used; the process does not start."""
+
+    def __init__(self, name: str, fault: str) -> None:
+        super().__init__(f"{name} {fault}")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Each field is one environment variable; docs/configuration.md lists them with their defaults."""
+
+    var: Path
+    database_url: str
+    redis_url: str | None
+    secret_key: str
+    config_file: Path
+    metrics_token: str | None
+    webhook_allowed_hosts: frozenset[str]
+    trusted_proxies: int
+    public_url: str | None
+    session_hours: int
+    statement_timeout: timedelta
+    log_format: str
+    log_level: str
+    smtp_url: str | None
+    attention_mail: str | None
+    secure_cookies: bool
+
+
+def from_env(env: Mapping[str, str]) -> Settings:
+    """Read all settings. Raises `BadSetting` with the variable's name."""
+    var = Path(env.get("DESK_VAR", "var")).absolute()
+    public_url = env.get("DESK_PUBLIC_URL") or None
+    return Settings(
+        var=var,
+        database_url=_database_url(env.get("DATABASE_URL") or f"sqlite:///{var / 'desk.db'}"),
+        redis_url=env.get("REDIS_URL") or None,
+        secret_key=_secret_key(env, var),
+        config_file=Path(env.get("DESK_CONFIG", "desk.toml")).absolute(),
+        metrics_token=env.get("DESK_METRICS_TOKEN") or None,
+        webhook_allowed_hosts=frozenset(filter(None, env.get("DESK_WEBHOOK_HOSTS", "").split(","))),
+        trusted_proxies=_integer(env, "DESK_TRUSTED_PROXIES", 0, least=0, most=10),
+        public_url=public_url.rstrip("/") if public_url else None,
+        session_hours=_integer(env, "DESK_SESSION_HOURS", 12, least=1, most=24 * 90),
+        statement_timeout=_duration(env, "DESK_STATEMENT_TIMEOUT", "2s"),
+        log_format=_choice(env, "DESK_LOG_FORMAT", ("text", "json")),
+        log_level=_choice(env, "DESK_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
+        smtp_url=env.get("SMTP_URL") or None,
+        attention_mail=env.get("DESK_ATTENTION_MAIL") or None,
+        secure_cookies=bool(public_url and public_url.startswith("https://")),
+    )
+
+
+@cache
+def settings() -> Settings:
+    """The settings of this process."""
+    return from_env(os.environ)
+
+
+def _database_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    if scheme in {"postgres", "postgresql", "postgresql+psycopg"}:
+        return f"postgresql+psycopg://{rest}"
+    if scheme == "sqlite":
+        return url
+    raise BadSetting("DATABASE_URL", f"must begin with postgresql:// or sqlite:///, not {scheme}://")
+
+
+def _secret_key(env: Mapping[str, str], var: Path) -> str:
+    given = env.get("SECRET_KEY")
+    if given:
+        if len(given) < 16:
+            raise BadSetting("SECRET_KEY", "must have at least 16 characters")
+        return given
+    return kept_secret(var / "secret_key")
+
+
+def kept_secret(path: Path) -> str:
+    """A random secret, made once and kept in the file `path` (mode 600)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        suppress(FileExistsError),
+        open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file,
+    ):
+        file.write(secrets.token_urlsafe(48))
+    kept = path.read_text().strip()
+    if not kept:
+        raise BadSetting(str(path), "is empty; delete it to have a new one made")
+    return kept
+
+
+def _integer(env: Mapping[str, str], name: str, default: int, *, least: int, most: int) -> int:
+    text = env.get(name) or str(default)
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise BadSetting(name, f"must be a whole number from {least} to {most}, not {text}")
+    return int(text)
+
+
+def _duration(env: Mapping[str, str], name: str, default: str) -> timedelta:
+    try:
+        return parse_duration(env.get(name) or default, name)
+    except Invalid as fault:
+        raise BadSetting(name, fault.detail.removeprefix(f"{name} ")) from None
+
+
+def _choice(env: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    value = env.get(name) or choices[0]
+    if value not in choices:
+        raise BadSetting(name, f"must be one of {', '.join(choices)}, not {value}")
+    return value

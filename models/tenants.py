@@ -1,0 +1,175 @@
+"""Tenants, their feature switches, and the holds on their agents."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from zoneinfo import available_timezones
+
+from sqlalchemy import Boolean, ForeignKey, Integer, String, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from models import audit, text
+from models.actors import Actor
+from models.base import Base
+from models.errors import Conflict, Invalid, NotFound
+
+PLATFORM = "platform"
+RESERVED_KEYS = frozenset(
+    {"account", "admin", "agents", "api", "assistants", "audit", "deliveries", "dev", "docs", "executions"}
+    | {"followups", "healthz", "hooks", "live", "login", "logout", "metrics", "overview", "problems"}
+    | {"profile", "readyz", "rules", "search", "seats", "settings", "sign-in", "static", "sweeps"}
+    | {"tenants", "two-factor"}
+)
+_KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+
+
+class Feature(StrEnum):
+    FOLLOWUPS = "followups"
+    DELAYED_AUTOMATIONS = "delayed_automations"
+
+
+class Tenant(Base):
+    __tablename__ = "tenant"
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    key: Mapped[str] = mapped_column(String(63), unique=True)
+    name: Mapped[str] = mapped_column(String(200))
+    timezone: Mapped[str] = mapped_column(String(64))
+    features: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+
+    def has(self, feature: Feature) -> bool:
+        return bool(self.features.get(feature.value, True))
+
+
+class AgentHold(Base):
+    """Whether one agent of one tenant is held; no row means not held."""
+
+    __tablename__ = "agent_hold"
+
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"), primary_key=True)
+    agent: Mapped[str] = mapped_column(String(200), primary_key=True)
+    held: Mapped[bool] = mapped_column(Boolean)
+    reason: Mapped[str | None] = mapped_column(String(200))
+    by: Mapped[str] = mapped_column(String(200))
+    at: Mapped[datetime]
+
+
+def get(session: Session, key: str | None) -> Tenant:
+    """The tenant called `key`; a blank one is `platform`. Raises `NotFound`."""
+    wanted = (key or "").strip() or PLATFORM
+    tenant = session.scalars(select(Tenant).where(Tenant.key == wanted)).one_or_none()
+    if tenant is None:
+        raise NotFound("tenant")
+    return tenant
+
+
+def add(
+    session: Session, *, key: str, name: str | None, timezone: str = "UTC", actor: Actor, now: datetime
+) -> Tenant:
+    """Make a tenant. Raises `Invalid` on `key` or `timezone`, `Conflict` where the key is taken."""
+    if _KEY.fullmatch(key) is None:
+        raise Invalid("key", "must be 1 to 63 of a-z, 0-9, _ and -, and begin with a letter or digit")
+    if key in RESERVED_KEYS:
+        raise Invalid("key", f"can't be {key}, which the addresses use")
+    if timezone not in available_timezones():
+        raise Invalid("timezone", f"is not a known time zone: {timezone}")
+    if session.scalars(select(Tenant.id).where(Tenant.key == key)).first() is not None:
+        raise Conflict(f"There is a tenant {key} already.")
+    tenant = Tenant(
+        key=key,
+        name=text.required(name or key, "name"),
+        timezone=timezone,
+        features={feature.value: True for feature in Feature},
+        created_at=now,
+    )
+    session.add(tenant)
+    session.flush()
+    audit.append(
+        session,
+        tenant_id=tenant.id,
+        actor=actor,
+        action="tenant.added",
+        resource=("tenant", key),
+        now=now,
+        detail={"name": tenant.name, "timezone": timezone},
+    )
+    return tenant
+
+
+def set_features(
+    session: Session, tenant: Tenant, switches: dict[str, bool], *, actor: Actor, now: datetime
+) -> Tenant:
+    """Switch features on or off, one audit event for each that changed. Raises `Invalid`."""
+    known = {feature.value for feature in Feature}
+    for name in switches:
+        if name not in known:
+            raise Invalid(f"features.{name}", f"is not a feature; there are {', '.join(sorted(known))}")
+    locked = _locked(session, tenant)
+    for name, on in switches.items():
+        before = bool(locked.features.get(name, True))
+        if on == before:
+            continue
+        locked.features = {**locked.features, name: on}
+        audit.append(
+            session,
+            tenant_id=tenant.id,
+            actor=actor,
+            action=f"tenant.feature_{'on' if on else 'off'}",
+            resource=("tenant", tenant.key),
+            now=now,
+            purpose=name,
+            detail={"feature": name, "before": before, "after": on},
+        )
+    return locked
+
+
+def _locked(session: Session, tenant: Tenant) -> Tenant:
+    query = select(Tenant).where(Tenant.id == tenant.id).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).one()
+
+
+def hold(
+    session: Session,
+    tenant: Tenant,
+    agent: str,
+    *,
+    held: bool,
+    reason: str | None,
+    actor: Actor,
+    now: datetime,
+) -> AgentHold:
+    """Hold an agent's due work, or let it go on. Saying what is so already changes nothing."""
+    _locked(session, tenant)
+    row = session.get(AgentHold, (tenant.id, agent))
+    if row is None:
+        row = AgentHold(tenant_id=tenant.id, agent=text.required(agent, "agent"), held=False, by="", at=now)
+        session.add(row)
+    if row.held == held:
+        return row
+    row.held, row.reason, row.by, row.at = held, text.optional(reason, "reason"), actor.label, now
+    audit.append(
+        session,
+        tenant_id=tenant.id,
+        actor=actor,
+        action="agent.held" if held else "agent.released",
+        resource=("agent", agent),
+        now=now,
+        detail={"before": not held, "after": held},
+    )
+    return row
+
+
+def held_agents(session: Session, tenant_ids: Iterable[int]) -> set[tuple[int, str]]:
+    """The (tenant id, agent) pairs that are held."""
+    query = select(AgentHold.tenant_id, AgentHold.agent).where(
+        AgentHold.held.is_(True), AgentHold.tenant_id.in_(list(tenant_ids))
+    )
+    return {(tenant_id, agent) for tenant_id, agent in session.execute(query)}
+
+
+def with_feature(session: Session, feature: Feature) -> list[Tenant]:
+    """The tenants for which `feature` is on, by id."""
+    return [t for t in session.scalars(select(Tenant).order_by(Tenant.id)) if t.has(feature)]
