@@ -173,3 +173,8 @@ def held_agents(session: Session, tenant_ids: Iterable[int]) -> set[tuple[int, s
 def with_feature(session: Session, feature: Feature) -> list[Tenant]:
     """The tenants for which `feature` is on, by id."""
     return [t for t in session.scalars(select(Tenant).order_by(Tenant.id)) if t.has(feature)]
+
+
+def all_of(session: Session) -> list[Tenant]:
+    """All tenants of the installation, by key: for those who run it, never for a tenant's own people."""
+    return list(session.scalars(select(Tenant).order_by(Tenant.key)))

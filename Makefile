@@ -1,0 +1,90 @@
+# Two commands: `make run` starts Recovery Desk, `make test` runs every test. Both first install what they need
+# into .venv, and do nothing where that is done already. Written for GNU make 3.81 and later.
+
+BIN := .venv/bin
+PORT ?=
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+PYTHON ?=
+
+.PHONY: help run test test-fast bench lint types screenshots coverage audit-deps lock clean test-needs
+
+help:
+	@echo "make run          install, then run everything on this machine, with demo data on an empty database"
+	@echo "make test         every test: both databases, Redis, Chromium (under 15 minutes)"
+	@echo "make test-fast    the tests that need neither browser nor processes (under a minute)"
+	@echo "make lint types   style, imports, templates; static types"
+	@echo "make bench        the benchmarks, as a table and JSON"
+	@echo "make screenshots  pictures of the pages, into screenshots/"
+	@echo "make coverage     every test with branch coverage"
+	@echo "make audit-deps   known faults of the locked dependencies"
+	@echo "make lock         compile requirements/*.txt from requirements/*.in"
+	@echo "make clean        remove .venv and caches; var/ with its data stays"
+
+run: .venv/.base
+	@exec $(BIN)/desk up $(if $(PORT),--port $(PORT))
+
+test: .venv/.test test-needs
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+test-fast: .venv/.test test-needs
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
+
+coverage: .venv/.test test-needs
+	$(BIN)/python -m coverage run --branch --source models,jobs,desk_ui --parallel-mode -m pytest -q
+	$(BIN)/python -m coverage combine -q
+	$(BIN)/python -m coverage report --skip-covered --sort cover
+
+bench: .venv/.test test-needs
+	$(BIN)/python -m bench
+
+lint: .venv/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/djlint --check --lint desk_ui/templates
+
+types: .venv/.test
+	$(BIN)/mypy
+
+screenshots: .venv/.test test-needs
+	$(BIN)/python -m tests.support.screenshots screenshots
+
+audit-deps: .venv/.test
+	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/base.txt
+	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/test.txt
+
+COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate
+
+lock: .venv/.base
+	$(COMPILE) requirements/bootstrap.in -o requirements/bootstrap.txt
+	$(COMPILE) requirements/base.in -o requirements/base.txt
+	$(COMPILE) requirements/test.in -o requirements/test.txt
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-results *.egg-info build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment. Its stamps: .python (there is one, with uv), .base (what runs), .test (also what tests).
+
+SYNC = $(BIN)/uv pip sync -q -p $(BIN)/python --compile-bytecode
+LINK = $(BIN)/uv pip install -q -p $(BIN)/python --no-deps --no-build-isolation -e .
+
+.venv/.python: requirements/bootstrap.txt
+	@sh requirements/environment.sh "$(PYTHON)"
+	@touch $@
+
+.venv/.base: .venv/.python requirements/base.txt pyproject.toml
+	@echo "Installing the locked dependencies …"
+	@$(SYNC) requirements/$(if $(wildcard .venv/.test),test,base).txt
+	@$(LINK)
+	@touch $@
+
+.venv/.test: .venv/.python requirements/test.txt pyproject.toml
+	@echo "Installing the locked dependencies, with those of the tests …"
+	@$(SYNC) requirements/test.txt
+	@$(LINK)
+	@touch .venv/.base $@
+
+test-needs: .venv/.test
+	@sh requirements/test-needs.sh
