@@ -116,14 +116,24 @@ def row(
     }
 
 
-def append_many(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Append many events, made by `row`, in one statement."""
-    bulk.insert_rows(session, AuditEvent, rows)
+def append_many(
+    session: Session,
+    rows: Sequence[dict[str, Any]],
+    *,
+    tenant_id: int,
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Append many events of one actor in one statement.
+
+    Each row gives `action`, `resource_type`, `resource_id`, `purpose` and `detail`; all tell of a success.
+    """
+    common = row(tenant_id=tenant_id, actor=actor, action="", resource=("", ""), now=now)
+    own = ("action", "resource_type", "resource_id", "purpose", "detail")
+    bulk.insert_rows(
+        session, AuditEvent, rows, common={name: common[name] for name in common if name not in own}
+    )
     audit_guard.note_events(
         session,
-        (
-            (row["resource_type"], row["tenant_id"], row["resource_id"])
-            for row in rows
-            if row["result"] == Result.SUCCESS and "to" in row["detail"]
-        ),
+        ((row["resource_type"], tenant_id, row["resource_id"]) for row in rows if "to" in row["detail"]),
     )

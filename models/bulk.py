@@ -2,14 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
     Delete,
     FromClause,
     Insert,
+    String,
     Update,
+    Uuid,
+    any_,
     bindparam,
     column,
     func,
@@ -17,11 +22,12 @@ from sqlalchemy import (
     select,
     type_coerce,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import CursorResult
 from sqlalchemy.orm import Session
 
 from models import audit_guard
-from models.base import Base, StoredJson, is_sqlite, table_of
+from models.base import Base, StoredJson, UtcDateTime, is_sqlite, table_of
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -32,51 +38,100 @@ def rows_as_table(session: Session, name: str, columns: Mapping[str, Any], rows:
     `columns` gives each column's SQLAlchemy type. One parameter keeps the statement's text the same for
     any number of rows, so that it is compiled and planned once.
     """
-    sqlite = is_sqlite(session)
-    encoded = [{key: _encode(row[key], sqlite) for key in columns} for row in rows]
-    document = bindparam(f"{name}_rows", encoded, type_=StoredJson())
-    if not sqlite:
+    document = bindparam(f"{name}_rows", _encoded(session, columns, rows), type_=StoredJson())
+    if not is_sqlite(session):
         table = func.jsonb_to_recordset(document).table_valued(*(column(k, t) for k, t in columns.items()))
         return table.render_derived(name=name, with_types=True)
     each = func.json_each(document).table_valued("value")
-    return (
-        select(
-            *(type_coerce(func.json_extract(each.c.value, f"$.{k}"), t).label(k) for k, t in columns.items())
-        )
-        .select_from(each)
-        .subquery(name)
+    extracted = (
+        type_coerce(func.json_extract(each.c.value, f"$.{k}"), t).label(k) for k, t in columns.items()
     )
+    return select(*extracted).select_from(each).subquery(name)
 
 
-def _encode(value: Any, sqlite: bool) -> Any:
-    if isinstance(value, datetime):
-        at = value.astimezone(UTC)
-        return at.strftime("%Y-%m-%d %H:%M:%S.%f") if sqlite else at.isoformat()
-    if isinstance(value, UUID):
-        return value.hex if sqlite else str(value)
-    return value
+def one_of(session: Session, attribute: Any, values: Sequence[str]) -> ColumnElement[bool]:
+    """Whether the text column `attribute` is one of `values`, which go over as one parameter."""
+    if not is_sqlite(session):
+        return cast(ColumnElement[bool], attribute == any_(bindparam(None, list(values), ARRAY(String()))))
+    each = func.json_each(bindparam(None, list(values), StoredJson())).table_valued("value")
+    return cast(ColumnElement[bool], attribute.in_(select(each.c.value)))
 
 
-def insert_rows(session: Session, model: type[Base], rows: Rows) -> None:
-    """Insert `rows`, all with the same keys, into a table that is not audited."""
+def _encoded(session: Session, columns: Mapping[str, Any], rows: Rows) -> Rows:
+    """`rows` as JSON holds them: times and UUIDs as each database writes them."""
+    sqlite = is_sqlite(session)
+    encoders = {
+        name: (_sqlite_time if sqlite else _time)
+        if isinstance(kind, UtcDateTime)
+        else _hex
+        if sqlite
+        else str
+        for name, kind in columns.items()
+        if isinstance(kind, UtcDateTime | Uuid)
+    }
+    if not encoders:
+        return rows
+    return [
+        {**row, **{name: encode(row[name]) for name, encode in encoders.items() if row[name] is not None}}
+        for row in rows
+    ]
+
+
+def _time(value: datetime) -> str:
+    return value.isoformat()
+
+
+def _sqlite_time(value: datetime) -> str:
+    # Not by strftime, which does not pad years before 1000.
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+def _hex(value: UUID) -> str:
+    return value.hex
+
+
+def insert_rows(
+    session: Session, model: type[Base], rows: Rows, *, common: Mapping[str, Any] | None = None
+) -> None:
+    """Insert `rows`, all with the same keys, into a table that is not audited.
+
+    `common` holds the values that are the same in every row, so that they go over once.
+    """
     if rows:
-        session.execute(_insert(session, model, rows))
+        session.execute(_insert(session, model, rows, common or {}))
 
 
 def insert_audited(session: Session, model: type[Base], rows: Rows, *, resource_type: str) -> None:
     """Insert `rows` into an audited table; the caller appends one event for each."""
     if rows:
-        session.execute(_insert(session, model, rows), execution_options={"audited": True})
+        session.execute(_insert(session, model, rows, {}), execution_options={"audited": True})
         audit_guard.note_changes(session, ((resource_type, row["tenant_id"], str(row["id"])) for row in rows))
 
 
-def _insert(session: Session, model: type[Base], rows: Rows) -> Insert:
+def _insert(session: Session, model: type[Base], rows: Rows, common: Mapping[str, Any]) -> Insert:
     table = table_of(model)
     names = list(rows[0])
     source = rows_as_table(session, "given", {name: table.c[name].type for name in names}, rows)
-    return insert(table).from_select(
-        names, select(*(source.c[name] for name in names)), include_defaults=False
-    )
+    constants = (bindparam(None, value, type_=table.c[name].type) for name, value in common.items())
+    chosen = select(*(source.c[name] for name in names), *constants)
+    return insert(table).from_select([*names, *common], chosen, include_defaults=False)
+
+
+def insert_absent(session: Session, model: type[Base], rows: Rows, *, resource_type: str) -> set[UUID]:
+    """Insert those of `rows` whose key is free into an audited table; their ids, one event due for each."""
+    if not rows:
+        return set()
+    table, names = table_of(model), list(rows[0])
+    source = rows_as_table(session, "given", {name: table.c[name].type for name in names}, rows)
+    # SQLite needs a WHERE here, or takes ON CONFLICT for a join's ON.
+    chosen = select(*(source.c[name] for name in names)).where(source.c[names[0]].is_not(None))
+    dialect = sqlite if is_sqlite(session) else postgresql
+    statement = dialect.insert(table).from_select(names, chosen, include_defaults=False)
+    statement = statement.on_conflict_do_nothing().returning(table.c.id)
+    made = set(session.scalars(statement, execution_options={"audited": True}))
+    changed = ((resource_type, row["tenant_id"], str(row["id"])) for row in rows if row["id"] in made)
+    audit_guard.note_changes(session, changed)
+    return made
 
 
 def insert_if_absent(session: Session, statement: Insert, row: audit_guard.Row) -> bool:

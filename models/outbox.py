@@ -89,9 +89,12 @@ def enqueue(
     return event
 
 
-def enqueue_many(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Append many events in one statement; each row gives the columns of `OutboxEvent` but the last."""
-    bulk.insert_rows(session, OutboxEvent, rows)
+def enqueue_many(session: Session, rows: Sequence[dict[str, Any]], *, tenant_id: int, now: datetime) -> None:
+    """Append many events without deduplication in one statement.
+
+    Each row gives `event_type`, `aggregate_type`, `aggregate_id` and `payload`.
+    """
+    bulk.insert_rows(session, OutboxEvent, rows, common={"tenant_id": tenant_id, "created_at": now})
 
 
 def assign_positions(session: Session, limit: int) -> list[int]:

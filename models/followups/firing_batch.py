@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from models import bulk
 from models.actors import Actor
 from models.declarations import Declared
 from models.followups import firing_writes
@@ -88,7 +89,7 @@ class Batch:
             select(*THIN)
             .where(
                 FollowUp.tenant_id == self.tenant_id,
-                FollowUp.customer.in_(mine),
+                bulk.one_of(self.session, FollowUp.customer, mine),
                 FollowUp.status == Status.PENDING,
                 FollowUp.agent.in_(agents),
                 FollowUp.due_at <= self.now,
@@ -108,7 +109,9 @@ class Batch:
     def load_contacts(self, customers: Sequence[str], *, lock: bool) -> None:
         query = (
             select(Contact.id, Contact.customer, Contact.state, Contact.sends_without_reply)
-            .where(Contact.tenant_id == self.tenant_id, Contact.customer.in_(customers))
+            .where(
+                Contact.tenant_id == self.tenant_id, bulk.one_of(self.session, Contact.customer, customers)
+            )
             .order_by(Contact.id)
         )
         if lock:
@@ -117,7 +120,7 @@ class Batch:
 
     def _existing(self, customers: set[str]) -> set[str]:
         query = select(Contact.customer).where(
-            Contact.tenant_id == self.tenant_id, Contact.customer.in_(customers)
+            Contact.tenant_id == self.tenant_id, bulk.one_of(self.session, Contact.customer, list(customers))
         )
         return set(self.session.scalars(query))
 
@@ -134,7 +137,7 @@ class Batch:
         fires = self.session.execute(
             select(FollowUp.customer, FollowUp.fired_at).where(
                 FollowUp.tenant_id == self.tenant_id,
-                FollowUp.customer.in_(list(windows)),
+                bulk.one_of(self.session, FollowUp.customer, list(windows)),
                 FollowUp.status == Status.FIRED,
                 FollowUp.fired_at >= self.now - max(windows.values()),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -30,31 +31,48 @@ def write(
     now: datetime,
 ) -> None:
     """Write the verdicts of locked records and what they did to their contacts."""
-    events: list[dict[str, Any]] = []
-    outgoing: list[dict[str, Any]] = []
-    _block(session, tenant_id, [r for r in due if r.verdict.block], actor, now, events, outgoing)
+    told = _Told([], [])
+    _block(session, tenant_id, [r for r in due if r.verdict.block], now, told)
     _defer(session, tenant_id, [r for r in due if r.verdict.defer_until])
-    _fire(session, tenant_id, [r for r in due if r.verdict.fires], actor, now, events, outgoing)
-    _bump(session, tenant_id, [cell for cell in cells if cell.fired_now], actor, now, events)
-    audit.append_many(session, events)
-    outbox.enqueue_many(session, outgoing)
+    _fire(session, tenant_id, [r for r in due if r.verdict.fires], now, told)
+    _bump(session, tenant_id, [cell for cell in cells if cell.fired_now], now, told)
+    audit.append_many(session, told.audit, tenant_id=tenant_id, actor=actor, now=now)
+    outbox.enqueue_many(session, told.outbox, tenant_id=tenant_id, now=now)
 
 
-def _fire(
-    session: Session,
-    tenant_id: int,
-    due: Sequence[Due],
-    actor: Actor,
-    now: datetime,
-    events: list[dict[str, Any]],
-    outgoing: list[dict[str, Any]],
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The audit and outbox events of a chunk, gathered to be written in one statement each."""
+
+    audit: list[dict[str, Any]]
+    outbox: list[dict[str, Any]]
+
+    def moved(self, id: str, to: Status, purpose: str | None, detail: dict[str, Any]) -> None:
+        """A follow-up left pending: its audit event and its outbox event."""
+        action = f"followup.{to.value}"
+        self.audit.append(
+            {
+                "action": action,
+                "resource_type": "followup",
+                "resource_id": id,
+                "purpose": purpose,
+                "detail": {"from": Status.PENDING.value, "to": to.value, **detail},
+            }
+        )
+        self.send(action, "followup", id, {"followup_id": id, **detail})
+
+    def send(self, event_type: str, kind: str, id: str, payload: dict[str, Any]) -> None:
+        self.outbox.append(
+            {"event_type": event_type, "aggregate_type": kind, "aggregate_id": id, "payload": payload}
+        )
+
+
+def _fire(session: Session, tenant_id: int, due: Sequence[Due], now: datetime, told: _Told) -> None:
     if not due:
         return
     tasks = [(record, uuid4()) for record in due]
-    given = bulk.rows_as_table(
-        session, "fired", {"id": Uuid(), "task_id": Uuid()}, [{"id": r.id, "task_id": t} for r, t in tasks]
-    )
+    rows = [{"id": record.id, "task_id": task_id} for record, task_id in tasks]
+    given = bulk.rows_as_table(session, "fired", {"id": Uuid(), "task_id": Uuid()}, rows)
     bulk.execute_audited(
         session,
         _moved(given, tenant_id, now).values(
@@ -65,25 +83,41 @@ def _fire(
     bulk.insert_rows(
         session,
         AgentTask,
-        [_task(tenant_id, r, t, now) for r, t in tasks],
+        [_task(record, task_id, now) for record, task_id in tasks],
+        common={
+            "tenant_id": tenant_id,
+            "status": TaskStatus.QUEUED.value,
+            "created_at": now,
+            "updated_at": now,
+            "version": 1,
+        },
     )
     for record, task_id in tasks:
-        detail = {"agent": record.agent, "arm": record.arm, "task_id": str(task_id)}
-        events.append(_event(tenant_id, record, Status.FIRED, actor, now, None, detail))
-        payload = {"followup_id": str(record.id), **detail}
-        outgoing.append(_outgoing(tenant_id, "followup.fired", ("followup", record.id), payload, now))
-        outgoing.append(_outgoing(tenant_id, "task.created", ("task", task_id), payload, now))
+        id, task = str(record.id), str(task_id)
+        detail = {"agent": record.agent, "arm": record.arm, "task_id": task}
+        told.moved(id, Status.FIRED, None, detail)
+        told.send("task.created", "task", task, {"followup_id": id, **detail})
 
 
-def _block(
-    session: Session,
-    tenant_id: int,
-    due: Sequence[Due],
-    actor: Actor,
-    now: datetime,
-    events: list[dict[str, Any]],
-    outgoing: list[dict[str, Any]],
-) -> None:
+def _task(record: Due, task_id: UUID, now: datetime) -> dict[str, Any]:
+    return {
+        "id": task_id,
+        "followup_id": record.id,
+        "agent": record.agent,
+        "customer": record.customer,
+        "session_id": record.session_id,
+        "command": command(
+            session_id=record.session_id,
+            agent=record.agent,
+            customer=record.customer,
+            reason=record.reason,
+            transport=record.transport,
+            now=now,
+        ),
+    }
+
+
+def _block(session: Session, tenant_id: int, due: Sequence[Due], now: datetime, told: _Told) -> None:
     if not due:
         return
     reasons = [(record, record.verdict.block.value) for record in due if record.verdict.block]
@@ -96,9 +130,7 @@ def _block(
     )
     for record, reason in reasons:
         detail = {"agent": record.agent, "arm": record.arm, "reason": reason}
-        events.append(_event(tenant_id, record, Status.BLOCKED, actor, now, reason, detail))
-        payload = {"followup_id": str(record.id), **detail}
-        outgoing.append(_outgoing(tenant_id, "followup.blocked", ("followup", record.id), payload, now))
+        told.moved(str(record.id), Status.BLOCKED, reason, detail)
 
 
 def _defer(session: Session, tenant_id: int, due: Sequence[Due]) -> None:
@@ -116,22 +148,12 @@ def _defer(session: Session, tenant_id: int, due: Sequence[Due]) -> None:
     )
 
 
-def _bump(
-    session: Session,
-    tenant_id: int,
-    cells: Sequence[ContactCell],
-    actor: Actor,
-    now: datetime,
-    events: list[dict[str, Any]],
-) -> None:
+def _bump(session: Session, tenant_id: int, cells: Sequence[ContactCell], now: datetime, told: _Told) -> None:
+    """Count the fires on their contacts; those that reached the ceiling of silence become unavailable."""
     if not cells:
         return
-    given = bulk.rows_as_table(
-        session,
-        "bumped",
-        {"id": Uuid(), "state": String(), "sends": Integer()},
-        [{"id": c.id, "state": c.state, "sends": c.sends_without_reply} for c in cells],
-    )
+    rows = [{"id": cell.id, "state": cell.state, "sends": cell.sends_without_reply} for cell in cells]
+    given = bulk.rows_as_table(session, "bumped", {"id": Uuid(), "state": String(), "sends": Integer()}, rows)
     bulk.execute_unaudited(
         session,
         update(Contact)
@@ -145,33 +167,27 @@ def _bump(
         )
         .execution_options(synchronize_session=False),
     )
-    exhausted = [cell for cell in cells if cell.exhausted]
-    bulk.note_changed(session, (("contact", tenant_id, str(cell.id)) for cell in exhausted))
-    for cell in exhausted:
-        events.append(
-            audit.row(
-                tenant_id=tenant_id,
-                actor=actor,
-                action="contact.unavailable",
-                resource=("contact", str(cell.id)),
-                now=now,
-                purpose="silence_after_sends",
-                detail={"from": ContactState.GRANTED.value, "to": ContactState.UNAVAILABLE.value},
-            )
+    exhausted = [str(cell.id) for cell in cells if cell.exhausted]
+    bulk.note_changed(session, (("contact", tenant_id, id) for id in exhausted))
+    for id in exhausted:
+        told.audit.append(
+            {
+                "action": "contact.unavailable",
+                "resource_type": "contact",
+                "resource_id": id,
+                "purpose": "silence_after_sends",
+                "detail": {"from": ContactState.GRANTED.value, "to": ContactState.UNAVAILABLE.value},
+            }
         )
     for cell in cells:
         cell.fired_now, cell.exhausted = 0, False
 
 
 def _moved(given: Any, tenant_id: int, now: datetime) -> Any:
-    """The update of the records in `given`; only those that are pending still, which the row count proves."""
+    """The update of the records in `given`; only those still pending, which the row count proves."""
     return (
         update(FollowUp)
-        .where(
-            FollowUp.tenant_id == tenant_id,
-            FollowUp.id == given.c.id,
-            FollowUp.status == Status.PENDING,
-        )
+        .where(FollowUp.tenant_id == tenant_id, FollowUp.id == given.c.id, FollowUp.status == Status.PENDING)
         .values(updated_at=now, version=FollowUp.version + 1)
         .execution_options(synchronize_session=False)
     )
@@ -179,59 +195,3 @@ def _moved(given: Any, tenant_id: int, now: datetime) -> Any:
 
 def _rows(tenant_id: int, due: Sequence[Due]) -> list[tuple[str, int, str]]:
     return [("followup", tenant_id, str(record.id)) for record in due]
-
-
-def _task(tenant_id: int, record: Due, task_id: UUID, now: datetime) -> dict[str, Any]:
-    return {
-        "id": task_id,
-        "tenant_id": tenant_id,
-        "followup_id": record.id,
-        "agent": record.agent,
-        "customer": record.customer,
-        "session_id": record.session_id,
-        "command": command(
-            session_id=record.session_id,
-            agent=record.agent,
-            customer=record.customer,
-            reason=record.reason,
-            transport=record.transport,
-            now=now,
-        ),
-        "status": TaskStatus.QUEUED.value,
-        "created_at": now,
-        "updated_at": now,
-        "version": 1,
-    }
-
-
-def _event(
-    tenant_id: int,
-    record: Due,
-    to: Status,
-    actor: Actor,
-    now: datetime,
-    purpose: str | None,
-    detail: dict[str, Any],
-) -> dict[str, Any]:
-    return audit.row(
-        tenant_id=tenant_id,
-        actor=actor,
-        action=f"followup.{to.value}",
-        resource=("followup", str(record.id)),
-        now=now,
-        purpose=purpose,
-        detail={"from": Status.PENDING.value, "to": to.value, **detail},
-    )
-
-
-def _outgoing(
-    tenant_id: int, event_type: str, aggregate: tuple[str, UUID], payload: dict[str, Any], now: datetime
-) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "aggregate_type": aggregate[0],
-        "aggregate_id": str(aggregate[1]),
-        "event_type": event_type,
-        "payload": payload,
-        "created_at": now,
-    }

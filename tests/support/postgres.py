@@ -24,8 +24,11 @@ def binaries() -> Path:
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    """Run a server with a data folder of its own; yields the URL of its database `postgres`."""
+def server(*, durable: bool = False) -> Iterator[str]:
+    """Run a server with a data folder of its own; yields the URL of its database `postgres`.
+
+    A `durable` one waits for the disk at each commit, as in production.
+    """
     folder = Path(tempfile.mkdtemp(prefix="deskpg-", dir="/tmp"))
     run_as = _unprivileged()
     if run_as:
@@ -53,7 +56,7 @@ def server() -> Iterator[str]:
             "-l",
             str(folder / "log"),
             "-o",
-            _options(folder),
+            _options(folder, durable),
             "start",
         )
         yield f"postgresql://postgres@/postgres?host={folder}"
@@ -72,13 +75,11 @@ def database_url(server_url: str, name: str) -> str:
     return server_url.replace("/postgres?", f"/{name}?")
 
 
-def _options(folder: Path) -> str:
+def _options(folder: Path, durable: bool) -> str:
     settings = {
         "listen_addresses": "",
         "unix_socket_directories": str(folder),
-        "fsync": "off",
-        "synchronous_commit": "off",
-        "full_page_writes": "off",
+        **({} if durable else {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}),
         "max_connections": "200",
         "shared_buffers": "128MB",
         "max_wal_size": "2GB",
