@@ -50,7 +50,13 @@ class AuditEvent(Base):
             postgresql_where=position.is_(None),
             sqlite_where=position.is_(None),
         ),
-        Index("uq_audit_event_position", "position", unique=True),
+        Index(
+            "uq_audit_event_position",
+            "position",
+            unique=True,
+            postgresql_where=position.is_not(None),
+            sqlite_where=position.is_not(None),
+        ),
     )
 
 
