@@ -10,10 +10,17 @@ from models import (
     audit_seals,
     conversations,
     declarations,
+    deliveries,
+    endpoints,
+    idempotency,
     messages,
+    operators,
     outbox,
     positions,
+    purge_marks,
+    sweeps,
     tenants,
+    tokens,
 )
 from models.base import db
 from models.followups import deferrals, records
@@ -27,11 +34,18 @@ RECORDS = (
     conversations,
     declarations,
     deferrals,
+    deliveries,
+    endpoints,
+    idempotency,
     messages,
+    operators,
     outbox,
     positions,
+    purge_marks,
     records,
+    sweeps,
     tenants,
+    tokens,
 )
 
 

@@ -21,12 +21,3 @@ class AuditSeal(Base):
     count: Mapped[int] = mapped_column(Integer)
     digest: Mapped[str] = mapped_column(String(64))
     sealed_at: Mapped[datetime]
-
-
-class AuditPurgeMark(Base):
-    """Up to which position rows may be deleted: above 0 only inside the transaction of the retention."""
-
-    __tablename__ = "audit_purge_mark"
-
-    id: Mapped[int] = mapped_column(Integer, primary_key=True, default=1)
-    upto_position: Mapped[int] = mapped_column(BigId, default=0)

@@ -1,8 +1,12 @@
 """Positions: the reading order that one holder at a time gives to committed rows."""
 
-from sqlalchemy import String, func, select, update
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import CursorResult, String, func, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from models import locks
 from models.base import Base, BigId, table_of
 
 
@@ -15,30 +19,44 @@ class PositionCounter(Base):
     last: Mapped[int] = mapped_column(BigId, default=0)
 
 
-def assign(session: Session, model: type[Base], limit: int) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Positions from `first` to `last`, both included; none where `last` is before `first`."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return max(0, self.last - self.first + 1)
+
+
+def lock(session: Session, model: type[Base]) -> PositionCounter:
+    """The stream's counter, held until the commit: no one else gives positions meanwhile."""
+    name = table_of(model).name
+    counter = locks.one(session, select(PositionCounter).where(PositionCounter.stream == name))
+    if counter is None:
+        raise RuntimeError(f"there is no position counter for {name}; the migration makes it")
+    return counter
+
+
+def assign(session: Session, model: type[Base], limit: int) -> Span:
     """Give the next positions to up to `limit` committed rows of `model` in the order of their ids.
 
     Ids are given before commits, so a row with a lower id may become visible later: it gets a later
-    position, and no reader that went by position misses it. Returns the ids that got one.
+    position, and no reader that went by position misses it. Returns the positions that were given.
     """
     table = table_of(model)
-    counter = session.scalars(
-        select(PositionCounter).where(PositionCounter.stream == table.name).with_for_update()
-    ).one()
-    ids = list(
-        session.scalars(
-            select(table.c.id).where(table.c.position.is_(None)).order_by(table.c.id).limit(limit)
-        )
+    counter = lock(session, model)
+    waiting = (
+        select(table.c.id).where(table.c.position.is_(None)).order_by(table.c.id).limit(limit).subquery()
     )
-    if not ids:
-        return ids
-    numbered = (
-        select(table.c.id, func.row_number().over(order_by=table.c.id).label("n"))
-        .where(table.c.position.is_(None), table.c.id.in_(ids))
-        .subquery("numbered")
+    numbered = select(waiting.c.id, func.row_number().over(order_by=waiting.c.id).label("number")).subquery(
+        "numbered"
     )
-    session.execute(
-        update(table).where(table.c.id == numbered.c.id).values(position=numbered.c.n + counter.last)
+    # One statement, so that the rows that are counted are the rows that are numbered.
+    result: CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        update(table).where(table.c.id == numbered.c.id).values(position=numbered.c.number + counter.last)
     )
-    counter.last += len(ids)
-    return ids
+    given = Span(counter.last + 1, counter.last + result.rowcount)
+    counter.last = given.last
+    return given

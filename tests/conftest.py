@@ -79,7 +79,6 @@ class Database:
 KEPT = {"alembic_version"}
 SEED = """
     INSERT INTO position_counter (stream, last) VALUES ('audit_event', 0), ('outbox_event', 0);
-    INSERT INTO audit_purge_mark (id, upto_position) VALUES (1, 0);
     INSERT INTO tenant (key, name, timezone, features, created_at) VALUES
     ('platform', 'Platform', 'UTC', '{"followups": true, "delayed_automations": true}', CURRENT_TIMESTAMP)
 """

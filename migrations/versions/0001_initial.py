@@ -20,12 +20,6 @@ def _due_at() -> str:
 
 def upgrade() -> None:
     op.create_table(
-        "audit_purge_mark",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("upto_position", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_audit_purge_mark")),
-    )
-    op.create_table(
         "audit_seal",
         sa.Column(
             "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
@@ -66,11 +60,108 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("agent", name=op.f("pk_followup_policy_seen")),
     )
     op.create_table(
+        "operator",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("email", sa.String(length=200), nullable=False),
+        sa.Column("password", sa.String(length=255), nullable=True),
+        sa.Column("active", sa.Boolean(), nullable=False),
+        sa.Column("fs_uniquifier", sa.String(length=64), nullable=False),
+        sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("signed_in_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_operator")),
+        sa.UniqueConstraint("email", name=op.f("uq_operator_email")),
+        sa.UniqueConstraint("fs_uniquifier", name=op.f("uq_operator_fs_uniquifier")),
+    )
+    op.create_table(
         "position_counter",
         sa.Column("stream", sa.String(length=20), nullable=False),
         sa.Column("last", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.PrimaryKeyConstraint("stream", name=op.f("pk_position_counter")),
     )
+    op.create_table(
+        "purge_mark_kept",
+        sa.Column("stream", sa.String(length=20), nullable=False),
+        sa.PrimaryKeyConstraint("stream", name=op.f("pk_purge_mark_kept")),
+    )
+    op.create_table(
+        "sweep_lease",
+        sa.Column("name", sa.String(length=63), nullable=False),
+        sa.Column("holder", sa.String(length=100), nullable=False),
+        sa.Column("run_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("expires_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_sweep_lease")),
+    )
+    op.create_table(
+        "sweep_pause",
+        sa.Column("name", sa.String(length=63), nullable=False),
+        sa.Column("paused", sa.Boolean(), nullable=False),
+        sa.Column("reason", sa.String(length=200), nullable=True),
+        sa.Column("by", sa.String(length=200), nullable=False),
+        sa.Column("at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_sweep_pause")),
+    )
+    op.create_table(
+        "sweep_run",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
+        ),
+        sa.Column("name", sa.String(length=63), nullable=False),
+        sa.Column("slot_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column("by_hand", sa.Boolean(), nullable=False),
+        sa.Column("holder", sa.String(length=100), nullable=False),
+        sa.Column("status", sa.String(length=10), nullable=False),
+        sa.Column("started_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("finished_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("counts", models.base.StoredJson(), nullable=False),
+        sa.Column("capped", sa.Boolean(), nullable=False),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sweep_run")),
+    )
+    op.create_index("ix_sweep_run_name_started_at", "sweep_run", ["name", "started_at"], unique=False)
+    op.create_index(
+        "ix_sweep_run_name_status_finished_at",
+        "sweep_run",
+        ["name", "status", "by_hand", "finished_at"],
+        unique=False,
+    )
+    op.create_index(
+        "ix_sweep_run_running",
+        "sweep_run",
+        ["id"],
+        unique=False,
+        postgresql_where=sa.text("status = 'running'"),
+        sqlite_where=sa.text("status = 'running'"),
+    )
+    op.create_index("ix_sweep_run_slot_id", "sweep_run", ["slot_id"], unique=False)
+    op.create_index("ix_sweep_run_started_at", "sweep_run", ["started_at"], unique=False)
+    op.create_table(
+        "sweep_slot",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
+        ),
+        sa.Column("name", sa.String(length=63), nullable=False),
+        sa.Column("slot_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("kind", sa.String(length=10), nullable=False),
+        sa.Column("state", sa.String(length=10), nullable=False),
+        sa.Column("reason", sa.String(length=200), nullable=True),
+        sa.Column("missed", sa.Integer(), nullable=False),
+        sa.Column("missed_from", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("claimed_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("enqueued_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("enqueues", sa.Integer(), nullable=False),
+        sa.Column("started_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sweep_slot")),
+    )
+    op.create_index("ix_sweep_slot_slot_at", "sweep_slot", ["slot_at"], unique=False)
+    op.create_index(
+        "ix_sweep_slot_waiting",
+        "sweep_slot",
+        ["name", "slot_at"],
+        unique=False,
+        postgresql_where=sa.text("state = 'waiting'"),
+        sqlite_where=sa.text("state = 'waiting'"),
+    )
+    op.create_index("uq_sweep_slot_name_slot_at", "sweep_slot", ["name", "slot_at"], unique=True)
     op.create_table(
         "tenant",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -79,6 +170,7 @@ def upgrade() -> None:
         sa.Column("timezone", sa.String(length=64), nullable=False),
         sa.Column("features", models.base.StoredJson(), nullable=False),
         sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("version", sa.Integer(), server_default="1", nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tenant")),
         sa.UniqueConstraint("key", name=op.f("uq_tenant_key")),
     )
@@ -90,6 +182,7 @@ def upgrade() -> None:
         sa.Column("reason", sa.String(length=200), nullable=True),
         sa.Column("by", sa.String(length=200), nullable=False),
         sa.Column("at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_agent_hold_tenant_id")),
         sa.PrimaryKeyConstraint("tenant_id", "agent", name=op.f("pk_agent_hold")),
     )
@@ -116,6 +209,29 @@ def upgrade() -> None:
     op.create_index("ix_agent_task_customer", "agent_task", ["tenant_id", "customer", "status"], unique=False)
     op.create_index(
         "ix_agent_task_status", "agent_task", ["tenant_id", "status", "created_at", "id"], unique=False
+    )
+    op.create_table(
+        "api_token",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(length=200), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("scopes", models.base.StoredJson(), nullable=False),
+        sa.Column("assistant", sa.String(length=200), nullable=True),
+        sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("revoked_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("last_used_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_api_token_tenant_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_api_token")),
+        sa.UniqueConstraint("digest", name=op.f("uq_api_token_digest")),
+    )
+    op.create_index(
+        "uq_api_token_name",
+        "api_token",
+        ["tenant_id", "name"],
+        unique=True,
+        postgresql_where=sa.text("revoked_at IS NULL"),
+        sqlite_where=sa.text("revoked_at IS NULL"),
     )
     op.create_table(
         "audit_event",
@@ -159,7 +275,14 @@ def upgrade() -> None:
         postgresql_where=sa.text("position IS NULL"),
         sqlite_where=sa.text("position IS NULL"),
     )
-    op.create_index("uq_audit_event_position", "audit_event", ["position"], unique=True)
+    op.create_index(
+        "uq_audit_event_position",
+        "audit_event",
+        ["position"],
+        unique=True,
+        postgresql_where=sa.text("position IS NOT NULL"),
+        sqlite_where=sa.text("position IS NOT NULL"),
+    )
     op.create_table(
         "contact",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -191,6 +314,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_conversation")),
     )
     op.create_index("ix_conversation_customer", "conversation", ["tenant_id", "customer"], unique=False)
+    op.create_index("ix_conversation_updated", "conversation", ["tenant_id", "updated_at"], unique=False)
     op.create_index("uq_conversation_external", "conversation", ["tenant_id", "external_id"], unique=True)
     op.create_table(
         "erased_opt_out",
@@ -241,6 +365,14 @@ def upgrade() -> None:
         "ix_follow_up_customer", "follow_up", ["tenant_id", "customer", "status", "at", "id"], unique=False
     )
     op.create_index(
+        "ix_follow_up_deferred",
+        "follow_up",
+        ["agent"],
+        unique=False,
+        postgresql_where=sa.text("status = 'pending' AND deferred_until IS NOT NULL"),
+        sqlite_where=sa.text("status = 'pending' AND deferred_until IS NOT NULL"),
+    )
+    op.create_index(
         "ix_follow_up_due",
         "follow_up",
         ["tenant_id", "agent", "due_at", "at", "id"],
@@ -257,12 +389,31 @@ def upgrade() -> None:
         sqlite_where=sa.text("status = 'fired'"),
     )
     op.create_index(
+        "ix_follow_up_pending",
+        "follow_up",
+        ["tenant_id", "due_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status = 'pending'"),
+        sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.create_index(
         "ix_follow_up_reason", "follow_up", ["tenant_id", "reason", "created_at", "id"], unique=False
     )
     op.create_index("ix_follow_up_status_at", "follow_up", ["tenant_id", "status", "at", "id"], unique=False)
     op.create_index(
         "ix_follow_up_status_updated", "follow_up", ["tenant_id", "status", "updated_at", "id"], unique=False
     )
+    op.create_table(
+        "membership",
+        sa.Column("operator_id", sa.Integer(), nullable=False),
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("role", sa.String(length=20), nullable=False),
+        sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["operator_id"], ["operator.id"], name=op.f("fk_membership_operator_id")),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_membership_tenant_id")),
+        sa.PrimaryKeyConstraint("operator_id", "tenant_id", name=op.f("pk_membership")),
+    )
+    op.create_index("ix_membership_tenant_id", "membership", ["tenant_id"], unique=False)
     op.create_table(
         "outbox_event",
         sa.Column(
@@ -285,15 +436,21 @@ def upgrade() -> None:
         ["tenant_id", "aggregate_type", "aggregate_id", "id"],
         unique=False,
     )
-    op.create_index("ix_outbox_event_created_at", "outbox_event", ["created_at"], unique=False)
     op.create_index(
-        "ix_outbox_event_tenant_position", "outbox_event", ["tenant_id", "position"], unique=False
+        "ix_outbox_event_tenant_position",
+        "outbox_event",
+        ["tenant_id", "position"],
+        unique=False,
+        postgresql_where=sa.text("position IS NOT NULL"),
+        sqlite_where=sa.text("position IS NOT NULL"),
     )
     op.create_index(
         "ix_outbox_event_tenant_type_position",
         "outbox_event",
         ["tenant_id", "event_type", "position"],
         unique=False,
+        postgresql_where=sa.text("position IS NOT NULL"),
+        sqlite_where=sa.text("position IS NOT NULL"),
     )
     op.create_index(
         "ix_outbox_event_unpublished",
@@ -311,7 +468,14 @@ def upgrade() -> None:
         postgresql_where=sa.text("deduplication_key IS NOT NULL"),
         sqlite_where=sa.text("deduplication_key IS NOT NULL"),
     )
-    op.create_index("uq_outbox_event_position", "outbox_event", ["position"], unique=True)
+    op.create_index(
+        "uq_outbox_event_position",
+        "outbox_event",
+        ["position"],
+        unique=True,
+        postgresql_where=sa.text("position IS NOT NULL"),
+        sqlite_where=sa.text("position IS NOT NULL"),
+    )
     op.create_table(
         "outcome",
         sa.Column("tenant_id", sa.Integer(), nullable=False),
@@ -329,7 +493,21 @@ def upgrade() -> None:
     op.create_index(
         "ix_outcome_agent", "outcome", ["tenant_id", "agent", "kind", "occurred_at"], unique=False
     )
+    op.create_index("ix_outcome_created", "outcome", ["tenant_id", "created_at"], unique=False)
     op.create_index("ix_outcome_customer", "outcome", ["tenant_id", "customer"], unique=False)
+    op.create_table(
+        "purge_mark",
+        sa.Column("stream", sa.String(length=20), nullable=False),
+        sa.Column("upto_position", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["stream"],
+            ["purge_mark_kept.stream"],
+            name=op.f("fk_purge_mark_stream"),
+            initially="DEFERRED",
+            deferrable=True,
+        ),
+        sa.PrimaryKeyConstraint("stream", name=op.f("pk_purge_mark")),
+    )
     op.create_table(
         "revoke_event",
         sa.Column(
@@ -343,6 +521,42 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_revoke_event")),
     )
     op.create_index("ix_revoke_event_customer", "revoke_event", ["tenant_id", "customer", "id"], unique=False)
+    op.create_table(
+        "sign_in_link",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
+        ),
+        sa.Column("operator_id", sa.Integer(), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("made_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("expires_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("used_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(["operator_id"], ["operator.id"], name=op.f("fk_sign_in_link_operator_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sign_in_link")),
+        sa.UniqueConstraint("digest", name=op.f("uq_sign_in_link_digest")),
+    )
+    op.create_index("ix_sign_in_link_operator_id", "sign_in_link", ["operator_id"], unique=False)
+    op.create_table(
+        "sweep_fault",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
+        ),
+        sa.Column("run_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(length=63), nullable=False),
+        sa.Column("row", sa.String(length=200), nullable=False),
+        sa.Column("error", sa.Text(), nullable=False),
+        sa.Column("at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["run_id"], ["sweep_run.id"], name=op.f("fk_sweep_fault_run_id"), ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["tenant_id"], ["tenant.id"], name=op.f("fk_sweep_fault_tenant_id"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sweep_fault")),
+    )
+    op.create_index("ix_sweep_fault_run_id", "sweep_fault", ["run_id"], unique=False)
+    op.create_index("ix_sweep_fault_tenant_id_at", "sweep_fault", ["tenant_id", "at"], unique=False)
     op.create_table(
         "task_event",
         sa.Column(
@@ -359,6 +573,81 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_task_event")),
     )
     op.create_index("ix_task_event_task", "task_event", ["tenant_id", "task_id", "id"], unique=False)
+    op.create_table(
+        "webhook_endpoint",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("url", sa.String(length=2000), nullable=False),
+        sa.Column("secret", sa.Text(), nullable=False),
+        sa.Column("event_types", models.base.StoredJson(), nullable=False),
+        sa.Column("state", sa.String(length=20), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("updated_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_webhook_endpoint_tenant_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_webhook_endpoint")),
+    )
+    op.create_index(
+        "ix_webhook_endpoint_tenant",
+        "webhook_endpoint",
+        ["tenant_id", "state", "created_at", "id"],
+        unique=False,
+    )
+    op.create_table(
+        "delivery",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
+        ),
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("endpoint_id", sa.Uuid(), nullable=False),
+        sa.Column("event_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("state", sa.String(length=20), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("next_attempt_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("claimed_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("delivered_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("last_status", sa.Integer(), nullable=True),
+        sa.Column("last_error", sa.String(length=500), nullable=True),
+        sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("updated_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["endpoint_id"], ["webhook_endpoint.id"], name=op.f("fk_delivery_endpoint_id")
+        ),
+        sa.ForeignKeyConstraint(["event_id"], ["outbox_event.id"], name=op.f("fk_delivery_event_id")),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_delivery_tenant_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_delivery")),
+    )
+    op.create_index(
+        "ix_delivery_due",
+        "delivery",
+        ["endpoint_id", "next_attempt_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("state IN ('delivering', 'failed', 'pending')"),
+        sqlite_where=sa.text("state IN ('delivering', 'failed', 'pending')"),
+    )
+    op.create_index("ix_delivery_state_updated", "delivery", ["state", "updated_at", "id"], unique=False)
+    op.create_index(
+        "ix_delivery_tenant_endpoint", "delivery", ["tenant_id", "endpoint_id", "id"], unique=False
+    )
+    op.create_index("ix_delivery_tenant_state", "delivery", ["tenant_id", "state", "id"], unique=False)
+    op.create_index("uq_delivery_event_endpoint", "delivery", ["event_id", "endpoint_id"], unique=True)
+    op.create_table(
+        "kept_answer",
+        sa.Column("token_id", sa.Integer(), nullable=False),
+        sa.Column("call", sa.String(length=64), nullable=False),
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("body_digest", sa.String(length=64), nullable=False),
+        sa.Column("status", sa.Integer(), nullable=False),
+        sa.Column("answer", sa.Text(), nullable=True),
+        sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_kept_answer_tenant_id")),
+        sa.ForeignKeyConstraint(["token_id"], ["api_token.id"], name=op.f("fk_kept_answer_token_id")),
+        sa.PrimaryKeyConstraint("token_id", "call", name=op.f("pk_kept_answer")),
+    )
+    op.create_index("ix_kept_answer_created_at", "kept_answer", ["created_at"], unique=False)
+    op.create_index("ix_kept_answer_tenant", "kept_answer", ["tenant_id", "created_at"], unique=False)
     op.create_table(
         "message",
         sa.Column(
@@ -387,10 +676,30 @@ def upgrade() -> None:
         "ix_message_conversation", "message", ["conversation_id", "created_at", "id"], unique=False
     )
     op.create_index("ix_message_customer", "message", ["tenant_id", "customer"], unique=False)
+    op.create_index("ix_message_stored", "message", ["tenant_id", "stored_at"], unique=False)
     op.create_index("uq_message_external", "message", ["tenant_id", "external_id"], unique=True)
+    op.create_table(
+        "delivery_event",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
+        ),
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("delivery_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("actor", sa.String(length=200), nullable=False),
+        sa.Column("from_state", sa.String(length=20), nullable=False),
+        sa.Column("to_state", sa.String(length=20), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("status", sa.Integer(), nullable=True),
+        sa.Column("error", sa.String(length=500), nullable=True),
+        sa.Column("duration_ms", sa.Integer(), nullable=True),
+        sa.ForeignKeyConstraint(["delivery_id"], ["delivery.id"], name=op.f("fk_delivery_event_delivery_id")),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_delivery_event_tenant_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_delivery_event")),
+    )
+    op.create_index("ix_delivery_event_delivery", "delivery_event", ["delivery_id", "id"], unique=False)
 
     op.execute("INSERT INTO position_counter (stream, last) VALUES ('audit_event', 0), ('outbox_event', 0)")
-    op.execute("INSERT INTO audit_purge_mark (id, upto_position) VALUES (1, 0)")
     op.execute(
         "INSERT INTO tenant (key, name, timezone, features, created_at) VALUES ('platform', 'Platform', 'UTC', "
         '\'{"followups": true, "delayed_automations": true}\', CURRENT_TIMESTAMP)'
@@ -403,18 +712,49 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.drop_index("ix_delivery_event_delivery", table_name="delivery_event")
+    op.drop_table("delivery_event")
     op.drop_index("uq_message_external", table_name="message")
+    op.drop_index("ix_message_stored", table_name="message")
     op.drop_index("ix_message_customer", table_name="message")
     op.drop_index("ix_message_conversation", table_name="message")
     op.drop_table("message")
+    op.drop_index("ix_kept_answer_tenant", table_name="kept_answer")
+    op.drop_index("ix_kept_answer_created_at", table_name="kept_answer")
+    op.drop_table("kept_answer")
+    op.drop_index("uq_delivery_event_endpoint", table_name="delivery")
+    op.drop_index("ix_delivery_tenant_state", table_name="delivery")
+    op.drop_index("ix_delivery_tenant_endpoint", table_name="delivery")
+    op.drop_index("ix_delivery_state_updated", table_name="delivery")
+    op.drop_index(
+        "ix_delivery_due",
+        table_name="delivery",
+        postgresql_where=sa.text("state IN ('delivering', 'failed', 'pending')"),
+        sqlite_where=sa.text("state IN ('delivering', 'failed', 'pending')"),
+    )
+    op.drop_table("delivery")
+    op.drop_index("ix_webhook_endpoint_tenant", table_name="webhook_endpoint")
+    op.drop_table("webhook_endpoint")
     op.drop_index("ix_task_event_task", table_name="task_event")
     op.drop_table("task_event")
+    op.drop_index("ix_sweep_fault_tenant_id_at", table_name="sweep_fault")
+    op.drop_index("ix_sweep_fault_run_id", table_name="sweep_fault")
+    op.drop_table("sweep_fault")
+    op.drop_index("ix_sign_in_link_operator_id", table_name="sign_in_link")
+    op.drop_table("sign_in_link")
     op.drop_index("ix_revoke_event_customer", table_name="revoke_event")
     op.drop_table("revoke_event")
+    op.drop_table("purge_mark")
     op.drop_index("ix_outcome_customer", table_name="outcome")
+    op.drop_index("ix_outcome_created", table_name="outcome")
     op.drop_index("ix_outcome_agent", table_name="outcome")
     op.drop_table("outcome")
-    op.drop_index("uq_outbox_event_position", table_name="outbox_event")
+    op.drop_index(
+        "uq_outbox_event_position",
+        table_name="outbox_event",
+        postgresql_where=sa.text("position IS NOT NULL"),
+        sqlite_where=sa.text("position IS NOT NULL"),
+    )
     op.drop_index(
         "uq_outbox_event_deduplication",
         table_name="outbox_event",
@@ -427,14 +767,31 @@ def downgrade() -> None:
         postgresql_where=sa.text("position IS NULL"),
         sqlite_where=sa.text("position IS NULL"),
     )
-    op.drop_index("ix_outbox_event_tenant_type_position", table_name="outbox_event")
-    op.drop_index("ix_outbox_event_tenant_position", table_name="outbox_event")
-    op.drop_index("ix_outbox_event_created_at", table_name="outbox_event")
+    op.drop_index(
+        "ix_outbox_event_tenant_type_position",
+        table_name="outbox_event",
+        postgresql_where=sa.text("position IS NOT NULL"),
+        sqlite_where=sa.text("position IS NOT NULL"),
+    )
+    op.drop_index(
+        "ix_outbox_event_tenant_position",
+        table_name="outbox_event",
+        postgresql_where=sa.text("position IS NOT NULL"),
+        sqlite_where=sa.text("position IS NOT NULL"),
+    )
     op.drop_index("ix_outbox_event_aggregate", table_name="outbox_event")
     op.drop_table("outbox_event")
+    op.drop_index("ix_membership_tenant_id", table_name="membership")
+    op.drop_table("membership")
     op.drop_index("ix_follow_up_status_updated", table_name="follow_up")
     op.drop_index("ix_follow_up_status_at", table_name="follow_up")
     op.drop_index("ix_follow_up_reason", table_name="follow_up")
+    op.drop_index(
+        "ix_follow_up_pending",
+        table_name="follow_up",
+        postgresql_where=sa.text("status = 'pending'"),
+        sqlite_where=sa.text("status = 'pending'"),
+    )
     op.drop_index(
         "ix_follow_up_fires",
         table_name="follow_up",
@@ -447,6 +804,12 @@ def downgrade() -> None:
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
     )
+    op.drop_index(
+        "ix_follow_up_deferred",
+        table_name="follow_up",
+        postgresql_where=sa.text("status = 'pending' AND deferred_until IS NOT NULL"),
+        sqlite_where=sa.text("status = 'pending' AND deferred_until IS NOT NULL"),
+    )
     op.drop_index("ix_follow_up_customer", table_name="follow_up")
     op.drop_index("ix_follow_up_created", table_name="follow_up")
     op.drop_index("ix_follow_up_arm", table_name="follow_up")
@@ -454,11 +817,17 @@ def downgrade() -> None:
     op.drop_table("follow_up")
     op.drop_table("erased_opt_out")
     op.drop_index("uq_conversation_external", table_name="conversation")
+    op.drop_index("ix_conversation_updated", table_name="conversation")
     op.drop_index("ix_conversation_customer", table_name="conversation")
     op.drop_table("conversation")
     op.drop_index("uq_contact_customer", table_name="contact")
     op.drop_table("contact")
-    op.drop_index("uq_audit_event_position", table_name="audit_event")
+    op.drop_index(
+        "uq_audit_event_position",
+        table_name="audit_event",
+        postgresql_where=sa.text("position IS NOT NULL"),
+        sqlite_where=sa.text("position IS NOT NULL"),
+    )
     op.drop_index(
         "ix_audit_event_unplaced",
         table_name="audit_event",
@@ -470,6 +839,13 @@ def downgrade() -> None:
     op.drop_index("ix_audit_event_tenant_action", table_name="audit_event")
     op.drop_index("ix_audit_event_resource", table_name="audit_event")
     op.drop_table("audit_event")
+    op.drop_index(
+        "uq_api_token_name",
+        table_name="api_token",
+        postgresql_where=sa.text("revoked_at IS NULL"),
+        sqlite_where=sa.text("revoked_at IS NULL"),
+    )
+    op.drop_table("api_token")
     op.drop_index("ix_agent_task_status", table_name="agent_task")
     op.drop_index("ix_agent_task_customer", table_name="agent_task")
     op.drop_index("ix_agent_task_created", table_name="agent_task")
@@ -477,12 +853,34 @@ def downgrade() -> None:
     op.drop_table("agent_task")
     op.drop_table("agent_hold")
     op.drop_table("tenant")
+    op.drop_index("uq_sweep_slot_name_slot_at", table_name="sweep_slot")
+    op.drop_index(
+        "ix_sweep_slot_waiting",
+        table_name="sweep_slot",
+        postgresql_where=sa.text("state = 'waiting'"),
+        sqlite_where=sa.text("state = 'waiting'"),
+    )
+    op.drop_index("ix_sweep_slot_slot_at", table_name="sweep_slot")
+    op.drop_table("sweep_slot")
+    op.drop_index("ix_sweep_run_started_at", table_name="sweep_run")
+    op.drop_index("ix_sweep_run_slot_id", table_name="sweep_run")
+    op.drop_index(
+        "ix_sweep_run_running",
+        table_name="sweep_run",
+        postgresql_where=sa.text("status = 'running'"),
+        sqlite_where=sa.text("status = 'running'"),
+    )
+    op.drop_index("ix_sweep_run_name_status_finished_at", table_name="sweep_run")
+    op.drop_index("ix_sweep_run_name_started_at", table_name="sweep_run")
+    op.drop_table("sweep_run")
+    op.drop_table("sweep_pause")
+    op.drop_table("sweep_lease")
+    op.drop_table("purge_mark_kept")
     op.drop_table("position_counter")
+    op.drop_table("operator")
     op.drop_table("followup_policy_seen")
     op.drop_table("config_version")
     op.drop_table("config_fault")
     op.drop_table("audit_seal")
-    op.drop_table("audit_purge_mark")
-    if op.get_bind().dialect.name == "postgresql":
-        op.execute("DROP FUNCTION IF EXISTS audit_event_guard")
-        op.execute("DROP FUNCTION IF EXISTS append_only")
+    for statement in audit_triggers.drop(op.get_bind().dialect.name):
+        op.execute(statement)

@@ -1,0 +1,238 @@
+"""Deliveries: each outbox event on its way to each endpoint that asked for it, and what became of it."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, Index, Integer, String, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from models import locks
+from models.actors import Actor
+from models.base import Base, BigId, Serial
+from models.endpoints import EndpointState, WebhookEndpoint
+from models.errors import Conflict, NotFound
+from models.transitions import check_version
+
+SENDER = Actor.system("deliver")
+GONE = 410
+ERROR_LENGTH = 500
+
+
+class State(StrEnum):
+    PENDING = "pending"
+    DELIVERING = "delivering"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    DEAD = "dead"
+
+
+OPEN = frozenset({State.PENDING, State.DELIVERING, State.FAILED})
+WAITING = frozenset({State.PENDING, State.FAILED})
+MOVES = {
+    State.PENDING: frozenset({State.DELIVERING, State.DEAD}),
+    State.FAILED: frozenset({State.DELIVERING, State.DEAD}),
+    # Back to where it was: claimed, but not sent because its endpoint failed just before.
+    State.DELIVERING: frozenset({State.DELIVERED, State.FAILED, State.DEAD, State.PENDING}),
+    State.DEAD: frozenset({State.PENDING}),
+}
+
+
+class Delivery(Base):
+    """One event to one endpoint. While `delivering`, `next_attempt_at` is the end of the lease."""
+
+    __tablename__ = "delivery"
+
+    id: Mapped[Serial]
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"))
+    endpoint_id: Mapped[UUID] = mapped_column(ForeignKey("webhook_endpoint.id"))
+    event_id: Mapped[int] = mapped_column(BigId, ForeignKey("outbox_event.id"))
+    state: Mapped[str] = mapped_column(String(20))
+    attempts: Mapped[int] = mapped_column(Integer, default=0)
+    next_attempt_at: Mapped[datetime | None]
+    claimed_at: Mapped[datetime | None]
+    delivered_at: Mapped[datetime | None]
+    last_status: Mapped[int | None] = mapped_column(Integer)
+    last_error: Mapped[str | None] = mapped_column(String(ERROR_LENGTH))
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    version: Mapped[int] = mapped_column(Integer, default=1)
+
+    __table_args__ = (
+        Index("uq_delivery_event_endpoint", "event_id", "endpoint_id", unique=True),
+        Index(
+            "ix_delivery_due",
+            "endpoint_id",
+            "next_attempt_at",
+            "id",
+            postgresql_where=state.in_(sorted(OPEN)),
+            sqlite_where=state.in_(sorted(OPEN)),
+        ),
+        Index("ix_delivery_tenant_state", "tenant_id", "state", "id"),
+        Index("ix_delivery_tenant_endpoint", "tenant_id", "endpoint_id", "id"),
+        Index("ix_delivery_state_updated", "state", "updated_at", "id"),
+    )
+
+
+class DeliveryEvent(Base):
+    """The history of a delivery: each attempt with its answer, and each act of an operator."""
+
+    __tablename__ = "delivery_event"
+
+    id: Mapped[Serial]
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"))
+    delivery_id: Mapped[int] = mapped_column(BigId, ForeignKey("delivery.id"))
+    at: Mapped[datetime]
+    actor: Mapped[str] = mapped_column(String(200))
+    from_state: Mapped[str] = mapped_column(String(20))
+    to_state: Mapped[str] = mapped_column(String(20))
+    attempt: Mapped[int] = mapped_column(Integer)
+    status: Mapped[int | None] = mapped_column(Integer)
+    error: Mapped[str | None] = mapped_column(String(ERROR_LENGTH))
+    duration_ms: Mapped[int | None] = mapped_column(Integer)
+
+    __table_args__ = (Index("ix_delivery_event_delivery", "delivery_id", "id"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an attempt came to. `fatal` says that no further attempt can help."""
+
+    status: int | None
+    error: str | None
+    duration_ms: int
+    retry_after: timedelta | None = None
+
+    @property
+    def delivered(self) -> bool:
+        return self.error is None
+
+    @property
+    def fatal(self) -> bool:
+        return self.status == GONE
+
+
+def refusal_to_rearm(delivery: Delivery) -> str | None:
+    """Why `delivery` can't be sent again from the start, for the button and the route alike."""
+    if delivery.state == State.DEAD:
+        return None
+    return f"This delivery is {delivery.state}; only a dead one is re-armed."
+
+
+def refusal_to_send_now(delivery: Delivery) -> str | None:
+    """Why `delivery` can't be sent ahead of its time; None where it can."""
+    if delivery.state in WAITING:
+        return None
+    return f"This delivery is {delivery.state}, so there is nothing to send ahead of its time."
+
+
+def get(session: Session, tenant_id: int, delivery_id: int) -> Delivery:
+    """Raises `NotFound`."""
+    return _found(
+        session.scalars(
+            select(Delivery).where(Delivery.tenant_id == tenant_id, Delivery.id == delivery_id)
+        ).one_or_none()
+    )
+
+
+def history(session: Session, delivery: Delivery) -> list[DeliveryEvent]:
+    """The attempts at `delivery` and what operators did to it, oldest first."""
+    query = select(DeliveryEvent).where(DeliveryEvent.delivery_id == delivery.id).order_by(DeliveryEvent.id)
+    return list(session.scalars(query))
+
+
+def rearm(
+    session: Session,
+    tenant_id: int,
+    delivery_id: int,
+    *,
+    reason: str | None = None,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+) -> Delivery:
+    """Give a dead delivery all its attempts again, from now on, under the same `webhook-id`.
+
+    Raises `NotFound`, and `Conflict` in any other state, if it moved, or if its endpoint was removed.
+    """
+    delivery = _locked(session, tenant_id, delivery_id)
+    check_version(delivery, expected_version, "delivery")
+    refusal = refusal_to_rearm(delivery) or _refusal_of_endpoint(session, delivery)
+    if refusal is not None:
+        raise Conflict(refusal, current=delivery)
+    note(session, delivery, State.PENDING, Outcome(None, reason, 0), now, actor)
+    set_state(delivery, State.PENDING, now)
+    delivery.attempts, delivery.next_attempt_at = 0, now
+    return delivery
+
+
+def send_now(
+    session: Session,
+    tenant_id: int,
+    delivery_id: int,
+    *,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+) -> Delivery:
+    """Make a waiting delivery due now. Raises `NotFound`, and `Conflict` where nothing waits or it moved."""
+    delivery = _locked(session, tenant_id, delivery_id)
+    check_version(delivery, expected_version, "delivery")
+    refusal = refusal_to_send_now(delivery) or _refusal_of_endpoint(session, delivery)
+    if refusal is not None:
+        raise Conflict(refusal, current=delivery)
+    note(session, delivery, State(delivery.state), Outcome(None, "Sent ahead of its time.", 0), now, actor)
+    delivery.next_attempt_at = now
+    delivery.version += 1
+    delivery.updated_at = now
+    return delivery
+
+
+def _refusal_of_endpoint(session: Session, delivery: Delivery) -> str | None:
+    state = session.scalars(
+        select(WebhookEndpoint.state).where(WebhookEndpoint.id == delivery.endpoint_id)
+    ).one()
+    if state == EndpointState.REMOVED:
+        return "Its endpoint was removed, so this delivery can't be sent any more."
+    return None
+
+
+def set_state(delivery: Delivery, to: State, now: datetime) -> None:
+    """The one place that assigns a delivery's state. A lease that ran out is claimed anew."""
+    again = delivery.state == to == State.DELIVERING
+    if not again and to not in MOVES.get(State(delivery.state), frozenset()):
+        raise ValueError(f"a delivery may not move from {delivery.state} to {to.value}")
+    delivery.state = to.value
+    delivery.version += 1
+    delivery.updated_at = now
+
+
+def note(
+    session: Session, delivery: Delivery, to: State, outcome: Outcome, now: datetime, actor: Actor = SENDER
+) -> None:
+    session.add(
+        DeliveryEvent(
+            tenant_id=delivery.tenant_id,
+            delivery_id=delivery.id,
+            at=now,
+            actor=actor.label,
+            from_state=delivery.state,
+            to_state=to.value,
+            attempt=delivery.attempts,
+            status=outcome.status,
+            error=outcome.error,
+            duration_ms=outcome.duration_ms,
+        )
+    )
+
+
+def _locked(session: Session, tenant_id: int, delivery_id: int) -> Delivery:
+    query = select(Delivery).where(Delivery.tenant_id == tenant_id, Delivery.id == delivery_id)
+    return _found(locks.one(session, query))
+
+
+def _found(delivery: Delivery | None) -> Delivery:
+    if delivery is None:
+        raise NotFound("delivery")
+    return delivery

@@ -1,0 +1,341 @@
+"""Webhook endpoints: where a tenant has its events sent, with the secret that signs them."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+from uuid import UUID, uuid4
+
+from sqlalchemy import ForeignKey, Index, Integer, String, Text, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from models import addresses, audit, locks, outbox, secrets, text
+from models.actors import Actor
+from models.audit_guard import audited
+from models.base import Base
+from models.errors import Conflict, Invalid, NotFound
+from models.settings import Settings
+from models.tenants import Tenant
+from models.transitions import check_version, move
+
+URL_LENGTH = 2_000
+MOST_ENDPOINTS = 50
+ALL = "*"
+TEST_EVENT = "endpoint.test"
+EVENT_TYPES = frozenset(
+    {"attention.needed", "contact.revoked", "task.created"}
+    | {"followup.scheduled", "followup.cancelled", "followup.blocked", "followup.fired"}
+    | {"execution.executed", "execution.needs_review"}
+    | {"ticket.opened", "ticket.requester_replied", "ticket.agent_replied", "ticket.assigned"}
+    | {"ticket.released", "ticket.reopened", "ticket.closed", "ticket.escalated", "ticket.human_requested"}
+    | {"assistant.turn", "assistant.withheld", "draft.proposed", "draft.sent", "draft.rejected"}
+    | {"conversation.agent_stop_requested", "conversation.agent_start_reconcile_requested"}
+    | {"conversation.agent_stop_reconcile_requested", "conversation.content_extraction_requested"}
+)
+
+
+class EndpointState(StrEnum):
+    ACTIVE = "active"
+    PAUSED = "paused"
+    REMOVED = "removed"
+
+
+@audited("endpoint", status="state")
+class WebhookEndpoint(Base):
+    """One address of a tenant. A removed one keeps its row, without its secret, for its deliveries' history.
+
+    `failures` counts failed attempts in a row: while it is above 0, the sender is careful with it.
+    """
+
+    __tablename__ = "webhook_endpoint"
+    moves = {
+        EndpointState.ACTIVE: frozenset({EndpointState.PAUSED, EndpointState.REMOVED}),
+        EndpointState.PAUSED: frozenset({EndpointState.ACTIVE, EndpointState.REMOVED}),
+    }
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"))
+    url: Mapped[str] = mapped_column(String(URL_LENGTH))
+    secret: Mapped[str] = mapped_column(Text)
+    event_types: Mapped[list[str]]
+    state: Mapped[str] = mapped_column(String(20))
+    failures: Mapped[int] = mapped_column(Integer, default=0)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    version: Mapped[int] = mapped_column(Integer, default=1)
+
+    __table_args__ = (Index("ix_webhook_endpoint_tenant", "tenant_id", "state", "created_at", "id"),)
+
+    @property
+    def active(self) -> bool:
+        return self.state == EndpointState.ACTIVE
+
+
+def get(session: Session, tenant_id: int, endpoint_id: UUID) -> WebhookEndpoint:
+    """The endpoint, unless it was removed. Raises `NotFound`."""
+    return _found(
+        session.scalars(
+            select(WebhookEndpoint).where(
+                WebhookEndpoint.tenant_id == tenant_id, WebhookEndpoint.id == endpoint_id
+            )
+        ).one_or_none()
+    )
+
+
+def of_tenant(session: Session, tenant_id: int) -> list[WebhookEndpoint]:
+    """The tenant's endpoints that were not removed, newest first."""
+    return list(
+        session.scalars(
+            select(WebhookEndpoint)
+            .where(WebhookEndpoint.tenant_id == tenant_id, WebhookEndpoint.state != EndpointState.REMOVED)
+            .order_by(WebhookEndpoint.created_at.desc(), WebhookEndpoint.id.desc())
+        )
+    )
+
+
+def add(
+    session: Session,
+    tenant: Tenant,
+    *,
+    url: str,
+    event_types: Iterable[str],
+    active: bool = True,
+    settings: Settings,
+    actor: Actor,
+    now: datetime,
+) -> tuple[WebhookEndpoint, str]:
+    """Make an endpoint; with it its secret (`whsec_…`), which nothing shows again.
+
+    Raises `Invalid` on `url` or `event_types`, `Conflict` where the tenant has as many as it may.
+    """
+    checked, types = check_url(url, settings), check_event_types(event_types)
+    if len(of_tenant(session, tenant.id)) >= MOST_ENDPOINTS:
+        raise Conflict(f"There are {MOST_ENDPOINTS} endpoints already, which is the most. Remove one first.")
+    endpoint_id, secret = uuid4(), secrets.webhook_secret()
+    endpoint = WebhookEndpoint(
+        id=endpoint_id,
+        tenant_id=tenant.id,
+        url=checked,
+        secret=secrets.encrypt(settings.secret_key, secret, owner=_owner(endpoint_id)),
+        event_types=types,
+        state=EndpointState.ACTIVE.value if active else EndpointState.PAUSED.value,
+        failures=0,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(endpoint)
+    session.flush()
+    detail = {"from": None, "to": endpoint.state, "address": origin(checked), "event_types": types}
+    _audit(session, endpoint, "endpoint.added", actor=actor, now=now, detail=detail)
+    return endpoint, secret
+
+
+def update(
+    session: Session,
+    tenant_id: int,
+    endpoint_id: UUID,
+    *,
+    url: str | None = None,
+    event_types: Iterable[str] | None = None,
+    active: bool | None = None,
+    settings: Settings,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+) -> WebhookEndpoint:
+    """Change what is given; what is so already is no change, and leaves no event.
+
+    A paused endpoint keeps its deliveries waiting. Raises `NotFound`, `Invalid`, `Conflict`.
+    """
+    checked = None if url is None else check_url(url, settings)
+    types = None if event_types is None else check_event_types(event_types)
+    endpoint = _locked(session, tenant_id, endpoint_id)
+    check_version(endpoint, expected_version, "endpoint")
+    changes: dict[str, Any] = {}
+    if checked is not None and checked != endpoint.url:
+        # The rest of an address may hold a token, so the audit names its origin only.
+        changes["address"] = {"before": origin(endpoint.url), "after": origin(checked)}
+        endpoint.url, endpoint.failures = checked, 0
+    if types is not None and types != endpoint.event_types:
+        changes["event_types"] = {"before": endpoint.event_types, "after": types}
+        endpoint.event_types = types
+    if changes:
+        endpoint.version += 1
+        endpoint.updated_at = now
+        _audit(session, endpoint, "endpoint.updated", actor=actor, now=now, detail=changes)
+    if active is not None and active != endpoint.active:
+        to = EndpointState.ACTIVE if active else EndpointState.PAUSED
+        action = "endpoint.resumed" if active else "endpoint.paused"
+        move(session, endpoint, to.value, actor=actor, now=now, action=action, attribute="state")
+    return endpoint
+
+
+def rotate_secret(
+    session: Session,
+    tenant_id: int,
+    endpoint_id: UUID,
+    *,
+    settings: Settings,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+) -> tuple[WebhookEndpoint, str]:
+    """Give the endpoint a new secret, in force from the next attempt on. Raises `NotFound`, `Conflict`."""
+    endpoint = _locked(session, tenant_id, endpoint_id)
+    check_version(endpoint, expected_version, "endpoint")
+    secret = secrets.webhook_secret()
+    endpoint.secret = secrets.encrypt(settings.secret_key, secret, owner=_owner(endpoint.id))
+    endpoint.version += 1
+    endpoint.updated_at = now
+    _audit(session, endpoint, "endpoint.secret_rotated", actor=actor, now=now, detail={})
+    return endpoint, secret
+
+
+def remove(
+    session: Session,
+    tenant_id: int,
+    endpoint_id: UUID,
+    *,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+) -> None:
+    """Remove the endpoint and forget its secret; what still waits for it is given up by the delivery sweep.
+
+    Raises `NotFound` (also for one that was removed before) and `Conflict`.
+    """
+    endpoint = _locked(session, tenant_id, endpoint_id)
+    check_version(endpoint, expected_version, "endpoint")
+    endpoint.secret = ""
+    removed = EndpointState.REMOVED.value
+    move(session, endpoint, removed, actor=actor, now=now, action="endpoint.removed", attribute="state")
+
+
+def test(
+    session: Session, tenant_id: int, endpoint_id: UUID, *, actor: Actor, now: datetime
+) -> outbox.OutboxEvent:
+    """Send an `endpoint.test` event to this endpoint alone, through the outbox as any other.
+
+    Raises `NotFound`, and `Conflict` while the endpoint is paused.
+    """
+    endpoint = _locked(session, tenant_id, endpoint_id)
+    if not endpoint.active:
+        raise Conflict(
+            "This endpoint is paused, so nothing is sent to it. Resume it first.", current=endpoint
+        )
+    event = outbox.enqueue(
+        session,
+        tenant_id=tenant_id,
+        event_type=TEST_EVENT,
+        aggregate=("endpoint", str(endpoint.id)),
+        payload={"endpoint_id": str(endpoint.id)},
+        now=now,
+    )
+    _audit(session, endpoint, "endpoint.tested", actor=actor, now=now, detail={})
+    return event
+
+
+def secret_of(endpoint_id: UUID, stored: str, settings: Settings) -> str:
+    """The secret as it was shown once. Raises `secrets.Unreadable`."""
+    return secrets.decrypt(settings.secret_key, stored, owner=_owner(endpoint_id))
+
+
+def check_url(url: str, settings: Settings) -> str:
+    """`url`, if it can be sent to. Raises `Invalid` on `url`.
+
+    Names are resolved when something is sent, at each connection anew: what a name leads to today says
+    nothing of tomorrow. Here an address that is not public is refused where it can be seen in the text.
+    """
+    text.required(url, "url", longest=URL_LENGTH)
+    if not url.isascii() or any(c.isspace() or not c.isprintable() for c in url):
+        raise Invalid("url", "may hold printable ASCII only; write other characters percent-encoded")
+    parts = _parts(url)
+    if parts.scheme not in {"http", "https"}:
+        raise Invalid("url", "must begin with https:// or http://")
+    if "@" in parts.netloc:
+        raise Invalid("url", "may not hold a name or password; the signature proves who sends")
+    if "#" in url or "\\" in url:
+        raise Invalid("url", "may hold neither # nor \\")
+    _check_host(parts.hostname or "", settings)
+    return url
+
+
+def check_event_types(event_types: Iterable[str]) -> list[str]:
+    """The types in order and each once; `*` alone if it is among them. Raises `Invalid` on `event_types`."""
+    given = list(event_types)
+    if not given:
+        raise Invalid("event_types", "must name at least one event type, or be * for all")
+    for name in given:
+        if name != ALL and name not in EVENT_TYPES:
+            raise Invalid("event_types", f"holds {name[:80]!r}, which is no event type")
+    return [ALL] if ALL in given else sorted(set(given))
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port: what may be shown of an address, whose path can hold a token."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        if parts.port == 0:
+            raise ValueError
+    except ValueError:
+        raise Invalid("url", "is not an address such as https://example.com/hook") from None
+    return parts
+
+
+def _check_host(host: str, settings: Settings) -> None:
+    if not host:
+        raise Invalid("url", "names no host")
+    if host.casefold() in settings.webhook_allowed_hosts:
+        return
+    address = addresses.literal(host)
+    if address is not None and not addresses.is_public(address):
+        raise Invalid("url", f"leads to {address}, which is not a public address")
+    if address is None and addresses.is_local_name(host):
+        raise Invalid("url", f"leads to {host}, which is not a public name; DESK_WEBHOOK_HOSTS can allow it")
+
+
+def _audit(
+    session: Session,
+    endpoint: WebhookEndpoint,
+    action: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    detail: dict[str, Any],
+) -> None:
+    audit.append(
+        session,
+        tenant_id=endpoint.tenant_id,
+        actor=actor,
+        action=action,
+        resource=("endpoint", str(endpoint.id)),
+        now=now,
+        detail=detail,
+    )
+
+
+def _owner(endpoint_id: UUID) -> str:
+    return f"endpoint:{endpoint_id}"
+
+
+def _locked(session: Session, tenant_id: int, endpoint_id: UUID) -> WebhookEndpoint:
+    return _found(
+        locks.one(
+            session,
+            select(WebhookEndpoint).where(
+                WebhookEndpoint.tenant_id == tenant_id, WebhookEndpoint.id == endpoint_id
+            ),
+        )
+    )
+
+
+def _found(endpoint: WebhookEndpoint | None) -> WebhookEndpoint:
+    if endpoint is None or endpoint.state == EndpointState.REMOVED:
+        raise NotFound("endpoint")
+    return endpoint

@@ -1,0 +1,336 @@
+"""The steps of the delivery: publish, claim, record. None of them is open while something is sent.
+
+A delivery is at least once. It is claimed in a transaction of its own, sent with none open, and its result is
+recorded in another; whoever dies in between leaves it `delivering`, and it is taken again after the lease.
+"""
+
+import random
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Integer, String, Uuid, and_, insert, literal, or_, select, type_coerce, update
+from sqlalchemy.orm import Session
+
+from models import bulk, locks, outbox
+from models.base import UtcDateTime, table_of
+from models.deliveries import OPEN, SENDER, Delivery, DeliveryEvent, Outcome, State, note, set_state
+from models.endpoints import ALL, TEST_EVENT, EndpointState, WebhookEndpoint
+from models.outbox import OutboxEvent
+from models.positions import Span
+from models.transactions import commit
+
+LEASE = timedelta(minutes=5)
+MOST_ATTEMPTS = 12
+FIRST_WAIT = timedelta(seconds=10)
+LONGEST_WAIT = timedelta(hours=24)
+CHUNK = 1_000
+BURIED_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A claimed delivery as plain values, for a sender that holds no session."""
+
+    delivery_id: int
+    tenant_id: int
+    endpoint_id: UUID
+    version: int
+    attempt: int
+    url: str
+    secret: str
+    event_id: int
+    event_type: str
+    created_at: datetime
+    payload: dict[str, Any]
+
+    @property
+    def webhook_id(self) -> str:
+        """The same in every attempt, so that a receiver can tell a repetition."""
+        return f"evt_{self.event_id}"
+
+
+def publish(session: Session, *, now: datetime, limit: int) -> int:
+    """Give committed outbox events their position and make their deliveries, chunk by chunk.
+
+    One process at a time does this; another waits for the chunk at hand. Returns how many events got a
+    position, `limit` at most.
+    """
+    published = 0
+    while published < limit:
+        span = outbox.assign_positions(session, min(CHUNK, limit - published))
+        if span:
+            _make_deliveries(session, span, now)
+        commit(session, "deliveries.publish")
+        published += len(span)
+        if len(span) < CHUNK:
+            break
+    return published
+
+
+def _make_deliveries(session: Session, span: Span, now: datetime) -> None:
+    """One delivery for each event in `span` and each active endpoint of its tenant that wants its type."""
+    within = OutboxEvent.position.between(span.first, span.last)
+    wanted = _subscriptions(session, select(OutboxEvent.tenant_id).where(within).distinct())
+    if not wanted:
+        return
+    columns = {
+        "tenant_id": Integer(),
+        "endpoint_id": Uuid(),
+        "event_type": String(),
+        "aggregate_id": String(),
+    }
+    asked = bulk.rows_as_table(session, "asked", columns, wanted)
+    matches = and_(
+        asked.c.tenant_id == OutboxEvent.tenant_id,
+        or_(
+            and_(OutboxEvent.event_type == TEST_EVENT, OutboxEvent.aggregate_id == asked.c.aggregate_id),
+            and_(
+                OutboxEvent.event_type != TEST_EVENT,
+                or_(asked.c.event_type == ALL, asked.c.event_type == OutboxEvent.event_type),
+            ),
+        ),
+    )
+    values: dict[str, Any] = {
+        "tenant_id": OutboxEvent.tenant_id,
+        "endpoint_id": asked.c.endpoint_id,
+        "event_id": OutboxEvent.id,
+        "state": literal(State.PENDING.value),
+        "attempts": literal(0),
+        "next_attempt_at": type_coerce(literal(now, UtcDateTime()), UtcDateTime()),
+        "created_at": literal(now, UtcDateTime()),
+        "updated_at": literal(now, UtcDateTime()),
+        "version": literal(1),
+    }
+    rows = select(*values.values()).join_from(OutboxEvent, asked, matches).where(within).distinct()
+    session.execute(insert(table_of(Delivery)).from_select(list(values), rows, include_defaults=False))
+
+
+def _subscriptions(session: Session, tenant_ids: Any) -> list[dict[str, Any]]:
+    """One row for each event type of each active endpoint of the tenants."""
+    endpoints = session.execute(
+        select(WebhookEndpoint.tenant_id, WebhookEndpoint.id, WebhookEndpoint.event_types).where(
+            WebhookEndpoint.tenant_id.in_(tenant_ids), WebhookEndpoint.state == EndpointState.ACTIVE
+        )
+    )
+    return [
+        {"tenant_id": tenant_id, "endpoint_id": id, "event_type": name, "aggregate_id": str(id)}
+        for tenant_id, id, names in endpoints
+        for name in names
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class DueEndpoint:
+    """An endpoint for which something is due. `failures` is how often it failed in a row."""
+
+    id: UUID
+    removed: bool
+    failures: int
+
+
+def due_endpoints(session: Session, now: datetime) -> list[DueEndpoint]:
+    """The endpoints, paused ones left out, for which a delivery is due, the longest waiting first.
+
+    Looks at the first entry of each endpoint in the index, so that its cost is the number of endpoints.
+    """
+    first = (
+        select(Delivery.next_attempt_at)
+        .where(Delivery.endpoint_id == WebhookEndpoint.id, Delivery.state.in_(sorted(OPEN)))
+        .order_by(Delivery.next_attempt_at)
+        .limit(1)
+        .correlate(WebhookEndpoint)
+        .scalar_subquery()
+    )
+    waiting = (
+        select(
+            WebhookEndpoint.id,
+            WebhookEndpoint.state,
+            WebhookEndpoint.failures,
+            type_coerce(first, UtcDateTime()).label("due_at"),
+        )
+        .where(WebhookEndpoint.state != EndpointState.PAUSED)
+        .subquery("waiting")
+    )
+    rows = session.execute(
+        select(waiting).where(waiting.c.due_at <= now).order_by(waiting.c.due_at, waiting.c.id)
+    )
+    return [DueEndpoint(row.id, row.state == EndpointState.REMOVED, row.failures) for row in rows]
+
+
+def claim(session: Session, endpoint_id: UUID, *, now: datetime, limit: int) -> list[Parcel]:
+    """Claim up to `limit` due deliveries of one endpoint, in a transaction of their own.
+
+    Each counts as an attempt from here on. One whose lease ran out is taken again; its lost attempt goes into
+    the history, and if it was the last one the delivery is dead.
+    """
+    endpoint = session.scalars(
+        select(WebhookEndpoint)
+        .where(WebhookEndpoint.id == endpoint_id, WebhookEndpoint.state == EndpointState.ACTIVE)
+        .execution_options(populate_existing=True)
+    ).one_or_none()
+    parcels: list[Parcel] = []
+    for delivery, event in _lock_due(session, endpoint_id, now, limit):
+        if endpoint is None:
+            break
+        if delivery.state == State.DELIVERING and not _survives_loss(session, delivery, now):
+            continue
+        set_state(delivery, State.DELIVERING, now)
+        delivery.attempts += 1
+        delivery.claimed_at, delivery.next_attempt_at = now, now + LEASE
+        parcels.append(_parcel(delivery, event, endpoint))
+    commit(session, "deliveries.claim")
+    return parcels
+
+
+def _lock_due(
+    session: Session, endpoint_id: UUID, now: datetime, limit: int
+) -> list[tuple[Delivery, OutboxEvent]]:
+    query = (
+        select(Delivery, OutboxEvent)
+        .join(OutboxEvent, OutboxEvent.id == Delivery.event_id)
+        .where(
+            Delivery.endpoint_id == endpoint_id,
+            Delivery.state.in_(sorted(OPEN)),
+            Delivery.next_attempt_at <= now,
+        )
+        .order_by(Delivery.next_attempt_at, Delivery.id)
+        .limit(limit)
+        .with_for_update(of=Delivery, skip_locked=True)
+        .execution_options(populate_existing=True)
+    )
+    return [(delivery, event) for delivery, event in session.execute(query)]
+
+
+def _survives_loss(session: Session, delivery: Delivery, now: datetime) -> bool:
+    """Write down that the process of the attempt before died; whether another attempt is left."""
+    lost = Outcome(None, "The process that sent this ended before it recorded an answer.", 0)
+    over = delivery.attempts >= MOST_ATTEMPTS
+    note(session, delivery, State.DEAD if over else State.FAILED, lost, now)
+    delivery.last_status, delivery.last_error = None, lost.error
+    if over:
+        set_state(delivery, State.DEAD, now)
+        delivery.next_attempt_at = None
+    return not over
+
+
+def _parcel(delivery: Delivery, event: OutboxEvent, endpoint: WebhookEndpoint) -> Parcel:
+    return Parcel(
+        delivery_id=delivery.id,
+        tenant_id=delivery.tenant_id,
+        endpoint_id=endpoint.id,
+        version=delivery.version,
+        attempt=delivery.attempts,
+        url=endpoint.url,
+        secret=endpoint.secret,
+        event_id=event.id,
+        event_type=event.event_type,
+        created_at=event.created_at,
+        payload=event.payload,
+    )
+
+
+def release(session: Session, parcels: list[Parcel], *, now: datetime) -> None:
+    """Give back what was claimed and not sent: due as before, and no attempt counted."""
+    for parcel in parcels:
+        delivery = _mine(session, parcel)
+        if delivery is not None:
+            set_state(delivery, State.PENDING if parcel.attempt == 1 else State.FAILED, now)
+            delivery.attempts -= 1
+            delivery.claimed_at, delivery.next_attempt_at = None, now
+    commit(session, "deliveries.release")
+
+
+def record(session: Session, parcel: Parcel, outcome: Outcome, *, now: datetime) -> State | None:
+    """Record what an attempt came to, in a transaction of its own; the delivery's new state.
+
+    None if the delivery was taken again meanwhile: the attempt then stands in the history alone.
+    """
+    delivery = _mine(session, parcel)
+    if delivery is None:
+        _note_late(session, parcel, outcome, now)
+    else:
+        _settle(session, delivery, outcome, now)
+        _note_health(session, parcel.endpoint_id, outcome)
+    state = None if delivery is None else State(delivery.state)
+    commit(session, "deliveries.record")
+    return state
+
+
+def _settle(session: Session, delivery: Delivery, outcome: Outcome, now: datetime) -> None:
+    if outcome.delivered:
+        to = State.DELIVERED
+    elif outcome.fatal or delivery.attempts >= MOST_ATTEMPTS:
+        to = State.DEAD
+    else:
+        to = State.FAILED
+    note(session, delivery, to, outcome, now)
+    set_state(delivery, to, now)
+    delivery.claimed_at = None
+    delivery.next_attempt_at = now + wait_after(delivery.attempts, outcome) if to is State.FAILED else None
+    delivery.delivered_at = now if to is State.DELIVERED else None
+    delivery.last_status, delivery.last_error = outcome.status, outcome.error
+
+
+def wait_after(attempts: int, outcome: Outcome) -> timedelta:
+    """How long a failed delivery waits: 10 s, tripled after each attempt, 24 h at most.
+
+    Up to a quarter less, so that what failed together does not come back together; at least as long as the
+    endpoint asked for by Retry-After.
+    """
+    longest = min(LONGEST_WAIT, FIRST_WAIT * int(3 ** min(attempts - 1, MOST_ATTEMPTS)))
+    wait = longest * random.uniform(0.75, 1.0)
+    return max(wait, min(outcome.retry_after or wait, LONGEST_WAIT))
+
+
+def _note_health(session: Session, endpoint_id: UUID, outcome: Outcome) -> None:
+    """Count failures in a row on the endpoint; without a failure before and now, nothing is written."""
+    query = update(WebhookEndpoint).where(WebhookEndpoint.id == endpoint_id)
+    if outcome.delivered:
+        query = query.where(WebhookEndpoint.failures > 0).values(failures=0)
+    else:
+        query = query.values(failures=WebhookEndpoint.failures + 1)
+    bulk.execute_unaudited(session, query.execution_options(synchronize_session=False))
+
+
+def bury(session: Session, endpoint_id: UUID, *, now: datetime) -> int:
+    """Give up some of what waits for an endpoint that was removed; how many were given up."""
+    given_up = Outcome(None, "The endpoint was removed.", 0)
+    rows = _lock_due(session, endpoint_id, now, BURIED_AT_ONCE)
+    for delivery, _event in rows:
+        note(session, delivery, State.DEAD, given_up, now)
+        set_state(delivery, State.DEAD, now)
+        delivery.next_attempt_at, delivery.claimed_at = None, None
+        delivery.last_status, delivery.last_error = None, given_up.error
+    commit(session, "deliveries.bury")
+    return len(rows)
+
+
+def _note_late(session: Session, parcel: Parcel, outcome: Outcome, now: datetime) -> None:
+    session.add(
+        DeliveryEvent(
+            tenant_id=parcel.tenant_id,
+            delivery_id=parcel.delivery_id,
+            at=now,
+            actor=SENDER.label,
+            from_state=State.DELIVERING.value,
+            to_state=State.DELIVERING.value,
+            attempt=parcel.attempt,
+            status=outcome.status,
+            error="This answer came after the delivery had been taken again.",
+            duration_ms=outcome.duration_ms,
+        )
+    )
+
+
+def _mine(session: Session, parcel: Parcel) -> Delivery | None:
+    """The delivery of `parcel`, locked, if the claim still holds."""
+    return locks.one(
+        session,
+        select(Delivery).where(
+            Delivery.id == parcel.delivery_id,
+            Delivery.state == State.DELIVERING,
+            Delivery.version == parcel.version,
+        ),
+    )
