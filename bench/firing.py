@@ -19,7 +19,9 @@ POLICY = Declared(
 SAME = {
     "follow_up": "SELECT md5(string_agg((to_jsonb(t) - 'task_id')::text, '|' ORDER BY id)) FROM follow_up t",
     "contact": "SELECT md5(string_agg((to_jsonb(t))::text, '|' ORDER BY id)) FROM contact t",
-    "agent_task": "SELECT md5(string_agg((to_jsonb(t) - 'id')::text, '|' ORDER BY followup_id)) FROM agent_task t",
+    "agent_task": (
+        "SELECT md5(string_agg((to_jsonb(t) - 'id')::text, '|' ORDER BY followup_id)) FROM agent_task t"
+    ),
     "audit_event": (
         "SELECT md5(string_agg((to_jsonb(t) - 'id' #- '{detail,task_id}')::text, '|' ORDER BY resource_id))"
         " FROM audit_event t"

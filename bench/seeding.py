@@ -26,7 +26,8 @@ SEED = (
                 ELSE CAST(:now AS timestamptz) + make_interval(secs => n) END,
            'reason ' || n % 50, 'schedule',
            CASE WHEN n <= CAST(:due AS int) OR n % 2 = 0 THEN 'pending' ELSE 'fired' END,
-           0, CAST(:now AS timestamptz) - interval '100 days', CAST(:now AS timestamptz) - interval '100 days', 1,
+           0, CAST(:now AS timestamptz) - interval '100 days',
+           CAST(:now AS timestamptz) - interval '100 days', 1,
            CASE WHEN n <= CAST(:due AS int) OR n % 2 = 0 THEN NULL
                 ELSE CAST(:now AS timestamptz) - interval '100 days' END
     FROM generate_series(1, CAST(:rows AS int)) n
