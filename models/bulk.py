@@ -134,14 +134,6 @@ def insert_absent(session: Session, model: type[Base], rows: Rows, *, resource_t
     return made
 
 
-def insert_if_absent(session: Session, statement: Insert, row: audit_guard.Row) -> bool:
-    """Run an `ON CONFLICT DO NOTHING` for one audited row; whether it was inserted, which needs an event."""
-    result: CursorResult[Any] = session.execute(statement, execution_options={"audited": True})  # type: ignore[assignment]
-    if result.rowcount == 1:
-        audit_guard.note_changes(session, [row])
-    return result.rowcount == 1
-
-
 def execute_audited(
     session: Session, statement: Update | Insert | Delete, *, changed: Iterable[audit_guard.Row]
 ) -> CursorResult[Any]:

@@ -56,4 +56,5 @@ def iso(at: datetime | None) -> str | None:
     """UTC with `Z` and six digits of microseconds, as the API and the audit write times."""
     if at is None:
         return None
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # Not by strftime, which does not pad years before 1000.
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

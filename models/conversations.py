@@ -21,6 +21,7 @@ class Conversation(Base):
     __table_args__ = (
         Index("uq_conversation_external", "tenant_id", "external_id", unique=True),
         Index("ix_conversation_customer", "tenant_id", "customer"),
+        Index("ix_conversation_updated", "tenant_id", "updated_at"),
     )
 
 

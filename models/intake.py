@@ -111,7 +111,7 @@ def _conversation(session: Session, tenant: Tenant, given: IncomingMessage, mess
     """The conversation, locked, made if absent."""
     external_id = text.required(given.conversation_id, "conversation_id")
     dialect = sqlite if is_sqlite(session) else postgresql
-    session.execute(
+    made = (
         dialect.insert(Conversation)
         .values(
             tenant_id=tenant.id,
@@ -122,14 +122,15 @@ def _conversation(session: Session, tenant: Tenant, given: IncomingMessage, mess
         )
         .on_conflict_do_nothing()
     )
-    conversation = locks.one(
-        session,
-        select(Conversation).where(
-            Conversation.tenant_id == tenant.id, Conversation.external_id == external_id
-        ),
+    query = select(Conversation).where(
+        Conversation.tenant_id == tenant.id, Conversation.external_id == external_id
     )
-    assert conversation is not None
-    return conversation
+    while True:
+        session.execute(made)
+        conversation = locks.one(session, query)
+        # None where an erasing or the retention took it between the two: then it is made anew.
+        if conversation is not None:
+            return conversation
 
 
 def _repeated(known: Message, given: Message, conversation: Conversation) -> Message:

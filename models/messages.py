@@ -48,6 +48,7 @@ class Message(Base):
         Index("uq_message_external", "tenant_id", "external_id", unique=True),
         Index("ix_message_conversation", "conversation_id", "created_at", "id"),
         Index("ix_message_customer", "tenant_id", "customer"),
+        Index("ix_message_stored", "tenant_id", "stored_at"),
     )
 
     @property

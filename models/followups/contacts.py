@@ -6,12 +6,10 @@ from datetime import datetime
 from uuid import uuid4
 
 from sqlalchemy import Select, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from models import audit, bulk, locks, outbox, text
 from models.actors import Actor
-from models.base import is_sqlite
 from models.errors import NotFound, OptedOut
 from models.followups import cancelling
 from models.followups.records import Contact, ContactState, ErasedOptOut, RevokeEvent
@@ -137,14 +135,12 @@ def _ensure(
     state: ContactState = ContactState.GRANTED,
 ) -> Contact:
     """The contact cell, locked, made in `state` if absent, with its audit event."""
-    contact = lock(session, tenant.id, customer)
-    if contact is not None:
-        return contact
-    if state is ContactState.GRANTED and _erased_opt_out(session, tenant, customer) is not None:
-        raise OptedOut
-    made = _insert(session, tenant, customer, state, now)
-    contact = lock(session, tenant.id, customer)
-    assert contact is not None
+    made = False
+    # More than twice round only where an erasing took the cell between its making and its lock.
+    while (contact := lock(session, tenant.id, customer)) is None:
+        if state is ContactState.GRANTED and _erased_opt_out(session, tenant, customer) is not None:
+            raise OptedOut
+        made = _insert(session, tenant, customer, state, now)
     if made:
         audit.append(
             session,
@@ -161,7 +157,6 @@ def _ensure(
 
 def _insert(session: Session, tenant: Tenant, customer: str, state: ContactState, now: datetime) -> bool:
     """Insert the cell unless another transaction does; whether it was this one."""
-    dialect = sqlite if is_sqlite(session) else postgresql
     row = {
         "id": uuid4(),
         "tenant_id": tenant.id,
@@ -172,8 +167,7 @@ def _insert(session: Session, tenant: Tenant, customer: str, state: ContactState
         "updated_at": now,
         "version": 1,
     }
-    statement = dialect.insert(Contact).values(row).on_conflict_do_nothing()
-    return bulk.insert_if_absent(session, statement, ("contact", tenant.id, str(row["id"])))
+    return bool(bulk.insert_absent(session, Contact, [row], resource_type="contact"))
 
 
 def _move(

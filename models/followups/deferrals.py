@@ -5,12 +5,15 @@ import json
 from collections.abc import Mapping
 
 from sqlalchemy import String, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models import bulk
-from models.base import Base
+from models.base import Base, is_sqlite
 from models.declarations import Declared
 from models.followups.records import FollowUp, Status
+
+UNDECLARED = "undeclared"
 
 
 class PolicySeen(Base):
@@ -24,16 +27,14 @@ class PolicySeen(Base):
 
 def forget_outdated(session: Session, declared: Declared) -> None:
     """Clear `deferred_until` of the pending rows of every agent whose policy changed since the last run."""
-    seen = {row.agent: row for row in session.scalars(select(PolicySeen))}
+    seen = {row.agent: row.digest for row in session.execute(select(PolicySeen.agent, PolicySeen.digest))}
     now = {agent: _digest(table) for agent, table in declared.table("agents").items()}
-    for agent in {*seen, *now}:
-        row, digest = seen.get(agent), now.get(agent, "undeclared")
-        if row is not None and row.digest == digest:
+    # In the order of their names, so that two runs wait for each other, not both ways.
+    for agent in sorted({*seen, *now}):
+        digest = now.get(agent, UNDECLARED)
+        if seen.get(agent) == digest:
             continue
-        if row is None:
-            session.add(PolicySeen(agent=agent, digest=digest))
-        else:
-            row.digest = digest
+        _note(session, agent, digest)
         bulk.execute_unaudited(
             session,
             update(FollowUp)
@@ -45,6 +46,14 @@ def forget_outdated(session: Session, declared: Declared) -> None:
             .values(deferred_until=None)
             .execution_options(synchronize_session=False),
         )
+
+
+def _note(session: Session, agent: str, digest: str) -> None:
+    dialect = sqlite if is_sqlite(session) else postgresql
+    statement = dialect.insert(PolicySeen).values(agent=agent, digest=digest)
+    session.execute(
+        statement.on_conflict_do_update(index_elements=["agent"], set_={"digest": statement.excluded.digest})
+    )
 
 
 def _digest(table: object) -> str:

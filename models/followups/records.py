@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Computed, Float, ForeignKey, Index, Integer, String, column, func
+from sqlalchemy import Computed, Float, ForeignKey, Index, Integer, String, and_, column, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.audit_guard import audited
@@ -123,7 +123,7 @@ class FollowUp(Base):
     updated_at: Mapped[datetime]
     fired_at: Mapped[datetime | None]
     rearmed_from: Mapped[UUID | None]
-    deferred_until: Mapped[datetime | None]
+    deferred_until: Mapped[datetime | None] = mapped_column()
     attempts: Mapped[int] = mapped_column(Integer, default=0)
     next_attempt_at: Mapped[datetime | None]
     version: Mapped[int] = mapped_column(Integer, default=1)
@@ -148,6 +148,20 @@ class FollowUp(Base):
             "id",
             postgresql_where=status == Status.PENDING.value,
             sqlite_where=status == Status.PENDING.value,
+        ),
+        Index(
+            "ix_follow_up_pending",
+            "tenant_id",
+            "due_at",
+            "id",
+            postgresql_where=status == Status.PENDING.value,
+            sqlite_where=status == Status.PENDING.value,
+        ),
+        Index(
+            "ix_follow_up_deferred",
+            "agent",
+            postgresql_where=and_(status == Status.PENDING.value, deferred_until.is_not(None)),
+            sqlite_where=and_(status == Status.PENDING.value, deferred_until.is_not(None)),
         ),
         Index("ix_follow_up_customer", "tenant_id", "customer", "status", "at", "id"),
         Index(
@@ -226,5 +240,6 @@ class Outcome(Base):
 
     __table_args__ = (
         Index("ix_outcome_customer", "tenant_id", "customer"),
+        Index("ix_outcome_created", "tenant_id", "created_at"),
         Index("ix_outcome_agent", "tenant_id", "agent", "kind", "occurred_at"),
     )
