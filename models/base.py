@@ -124,6 +124,16 @@ def read_only() -> Iterator[None]:
         _read_only.reset(token)
 
 
+@contextmanager
+def writable() -> Iterator[None]:
+    """Inside `read_only`: transactions begun inside may write, for a short one of another session."""
+    token = _read_only.set(False)
+    try:
+        yield
+    finally:
+        _read_only.reset(token)
+
+
 def is_read_only() -> bool:
     return _read_only.get()
 

@@ -34,6 +34,7 @@ class Settings:
     trusted_proxies: int
     public_url: str | None
     session_hours: int
+    api_rate: int
     statement_timeout: timedelta
     log_format: str
     log_level: str
@@ -57,6 +58,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
         trusted_proxies=_integer(env, "DESK_TRUSTED_PROXIES", 0, least=0, most=10),
         public_url=public_url.rstrip("/") if public_url else None,
         session_hours=_integer(env, "DESK_SESSION_HOURS", 12, least=1, most=24 * 90),
+        api_rate=_integer(env, "DESK_API_RATE", 6_000, least=1, most=1_000_000),
         statement_timeout=_duration(env, "DESK_STATEMENT_TIMEOUT", "2s"),
         log_format=_choice(env, "DESK_LOG_FORMAT", ("text", "json")),
         log_level=_choice(env, "DESK_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),

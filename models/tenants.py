@@ -14,12 +14,13 @@ from models import audit, text
 from models.actors import Actor
 from models.base import Base
 from models.errors import Conflict, Invalid, NotFound
+from models.transitions import check_version
 
 PLATFORM = "platform"
 RESERVED_KEYS = frozenset(
     {"account", "admin", "agents", "api", "assistants", "audit", "deliveries", "dev", "docs", "executions"}
     | {"followups", "healthz", "hooks", "live", "login", "logout", "metrics", "overview", "problems"}
-    | {"profile", "readyz", "rules", "search", "seats", "settings", "sign-in", "static", "sweeps"}
+    | {"profile", "readyz", "rules", "search", "seats", "settings", "sign-in", "sign-out", "static", "sweeps"}
     | {"tenants", "two-factor"}
 )
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -39,6 +40,7 @@ class Tenant(Base):
     timezone: Mapped[str] = mapped_column(String(64))
     features: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
+    version: Mapped[int] = mapped_column(Integer, default=1, server_default="1")
 
     def has(self, feature: Feature) -> bool:
         return bool(self.features.get(feature.value, True))
@@ -55,6 +57,7 @@ class AgentHold(Base):
     reason: Mapped[str | None] = mapped_column(String(200))
     by: Mapped[str] = mapped_column(String(200))
     at: Mapped[datetime]
+    version: Mapped[int] = mapped_column(Integer, default=0)
 
 
 def get(session: Session, key: str | None) -> Tenant:
@@ -100,14 +103,22 @@ def add(
 
 
 def set_features(
-    session: Session, tenant: Tenant, switches: dict[str, bool], *, actor: Actor, now: datetime
+    session: Session,
+    tenant: Tenant,
+    switches: dict[str, bool],
+    *,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
 ) -> Tenant:
-    """Switch features on or off, one audit event for each that changed. Raises `Invalid`."""
+    """Switch features on or off, one audit event for each that changed. Raises `Invalid`, `Conflict`."""
     known = {feature.value for feature in Feature}
     for name in switches:
         if name not in known:
             raise Invalid(f"features.{name}", f"is not a feature; there are {', '.join(sorted(known))}")
     locked = _locked(session, tenant)
+    check_version(locked, expected_version, "tenant")
+    before_all = locked.features
     for name, on in switches.items():
         before = bool(locked.features.get(name, True))
         if on == before:
@@ -123,6 +134,8 @@ def set_features(
             purpose=name,
             detail={"feature": name, "before": before, "after": on},
         )
+    if locked.features is not before_all:
+        locked.version += 1
     return locked
 
 
@@ -140,16 +153,23 @@ def hold(
     reason: str | None,
     actor: Actor,
     now: datetime,
+    expected_version: int | None = None,
 ) -> AgentHold:
-    """Hold an agent's due work, or let it go on. Saying what is so already changes nothing."""
+    """Hold an agent's due work, or let it go on. Saying what is so already changes nothing.
+
+    An agent that was never held has the version 0. Raises `Invalid`, and `Conflict` where it moved.
+    """
     _locked(session, tenant)
     row = session.get(AgentHold, (tenant.id, agent))
     if row is None:
         row = AgentHold(tenant_id=tenant.id, agent=text.required(agent, "agent"), held=False, by="", at=now)
+        row.version = 0
         session.add(row)
+    check_version(row, expected_version, "agent")
     if row.held == held:
         return row
     row.held, row.reason, row.by, row.at = held, text.optional(reason, "reason"), actor.label, now
+    row.version += 1
     audit.append(
         session,
         tenant_id=tenant.id,

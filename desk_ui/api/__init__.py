@@ -1,7 +1,32 @@
-"""Registered by create_app."""
+"""The HTTP API: one file an area, each call declared by one decorator."""
 
-from flask import Flask
+from flask import Flask, Response, current_app, request
+
+from desk_ui.api import bodies, followups, limits, problems
+from desk_ui.api.operations import blueprint
+from desk_ui.api.paths import AnythingConverter
+
+AREAS = (followups,)
 
 
 def register(app: Flask) -> None:
-    """Add this part to `app`."""
+    """Add the API, its documents and the pages about problems to `app`."""
+    app.url_map.converters["anything"] = AnythingConverter
+    limits.register(app)
+    problems.register(app)
+    app.register_blueprint(blueprint)
+
+
+@blueprint.after_request
+def _finish(response: Response) -> Response:
+    response.headers.setdefault("Cache-Control", "no-store")
+    if response.status_code >= 400:
+        bodies.drain(request)
+    return response
+
+
+@blueprint.errorhandler(Exception)
+def _unexpected(error: Exception) -> Response:
+    """A fault of ours: the caller learns the request's id, the log everything."""
+    current_app.logger.exception("unexpected fault, request %s", problems.request_id(), exc_info=error)
+    return problems.problem("error", "Something failed on our side, and nothing was done.")

@@ -1,0 +1,96 @@
+"""The served application on both databases, and clients that bear tokens."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy.orm import Session
+
+from models import tokens
+from models.base import db
+from models.tenants import Tenant
+from models.transactions import commit
+from tests.conftest import Database, settings_for
+from tests.support.api import Client
+from tests.support.create import API, create_tenant
+
+DECLARED = """
+[agents.store-support.followup]
+max_frequency = "2/24h"
+silence_after_sends = 3
+cancel_keywords = ["stop"]
+"""
+
+
+def served_app(settings):
+    from desk_ui import api, requests
+    from jobs.app import configure
+
+    app = Flask("desk_ui")
+    configure(app, settings)
+    requests.register(app)
+    api.register(app)
+    return app
+
+
+@pytest.fixture
+def app(database: Database, tmp_path: Path) -> Iterator[Flask]:
+    """The application that `desk web` serves, its context pushed; `now` is the system's."""
+    config = tmp_path / "desk.toml"
+    config.write_text(DECLARED)
+    served = served_app(settings_for(database.url, tmp_path, DESK_CONFIG=str(config)))
+    with served.app_context():
+        yield served
+        db.session.remove()
+        db.engine.dispose()
+
+
+@pytest.fixture
+def session(app: Flask) -> Iterator[Session]:
+    """A session of the test's own: a request closes the application's."""
+    with db.session.session_factory() as own:
+        yield own
+
+
+@pytest.fixture
+def now() -> datetime:
+    """Calls read the clock, so what they meet is made at the same time."""
+    from models import clock
+
+    return clock.now()
+
+
+@pytest.fixture
+def acme(session: Session, now: datetime) -> Tenant:
+    return create_tenant(session, now=now)
+
+
+@pytest.fixture
+def client_for(app: Flask, session: Session, now: datetime) -> Callable[..., Client]:
+    """`client_for(tenant, "read", ...)`: a client with a token of its own."""
+    made: list[Any] = []
+
+    def make(tenant: Tenant, *scopes: str, assistant: str | None = None) -> Client:
+        made.append(tenant)
+        _token, secret = tokens.add(
+            session,
+            tenant,
+            name=f"token {len(made)}",
+            scopes=scopes or ("read", "ingest", "operate"),
+            assistant=assistant,
+            actor=API,
+            now=now,
+        )
+        commit(session, "tests.create")
+        return Client(app, secret)
+
+    return make
+
+
+@pytest.fixture
+def api(acme: Tenant, client_for: Callable[..., Client]) -> Client:
+    """A client of acme with all scopes."""
+    return client_for(acme)
