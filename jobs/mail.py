@@ -1,0 +1,52 @@
+"""Mail to whoever runs the installation, where `SMTP_URL` and `DESK_ATTENTION_MAIL` are set."""
+
+import smtplib
+from email.message import EmailMessage
+from urllib.parse import unquote, urlsplit
+
+import structlog
+from sqlalchemy.orm import Session
+
+from models.clock import iso
+from models.settings import Settings
+from models.sweep_states import State
+from models.transactions import assert_none_open
+
+TIMEOUT_S = 10
+PORTS = {"smtp": 25, "smtps": 465, "smtp+starttls": 587}
+
+log = structlog.get_logger(__name__)
+
+
+def send_late(settings: Settings, session: Session, state: State) -> bool:
+    """Say by mail that a sweep is late; whether it was sent. A failure is logged: the event stands anyway."""
+    if settings.smtp_url is None or settings.attention_mail is None:
+        return False
+    assert_none_open(session)
+    message = EmailMessage()
+    message["Subject"] = f"Recovery Desk: the sweep {state.name} is late"
+    message["From"] = message["To"] = settings.attention_mail
+    last = iso(state.last_ok_at) or "never"
+    message.set_content(
+        f"The sweep {state.name} should run every {state.every}. Its last good run ended: {last}.\n"
+        "Look at the workers and the scheduler; desk doctor names what is wrong.\n"
+    )
+    try:
+        _send(settings.smtp_url, message)
+    except (OSError, smtplib.SMTPException) as error:
+        log.warning("the mail about a late sweep was not sent", sweep=state.name, error=str(error))
+        return False
+    return True
+
+
+def _send(url: str, message: EmailMessage) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in PORTS or not parts.hostname:
+        raise OSError("SMTP_URL must begin with smtp://, smtps:// or smtp+starttls:// and name a host")
+    kind = smtplib.SMTP_SSL if parts.scheme == "smtps" else smtplib.SMTP
+    with kind(parts.hostname, parts.port or PORTS[parts.scheme], timeout=TIMEOUT_S) as server:
+        if parts.scheme == "smtp+starttls":
+            server.starttls()
+        if parts.username:
+            server.login(unquote(parts.username), unquote(parts.password or ""))
+        server.send_message(message)

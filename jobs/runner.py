@@ -1,0 +1,113 @@
+"""The functions that workers run: one due slot of a sweep, or one sweep that an event woke."""
+
+import os
+import socket
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+from flask import Flask, current_app
+from rq import get_current_job
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from jobs import queues, schedule, wake
+from models import clock, declarations, sweep_runs
+from models.base import db
+from models.settings import Settings
+from models.sweep_runs import Started
+from models.transactions import rollback
+
+RENEW_EVERY_S = 5
+
+log = structlog.get_logger(__name__)
+
+
+def run_slot(slot_id: int) -> None:
+    """Run the sweep of a due slot, unless the slot was started or dropped meanwhile."""
+    session = db.session()
+    _refresh(session)
+    started = sweep_runs.begin_slot(session, slot_id, holder=holder(), now=clock.now())
+    if started is None:
+        log.info("nothing to run for the slot", slot=slot_id)
+        return
+    _run(session, started)
+
+
+def run_woken(name: str) -> None:
+    """Run a sweep at once because an event was written; on the schedule it runs all the same."""
+    job = get_current_job()
+    if job is not None:
+        # Before the reading: what is written from here on wakes the next run.
+        wake.forget(job.connection, name)
+    session = db.session()
+    _refresh(session)
+    started = sweep_runs.begin_woken(session, name, holder=holder(), now=clock.now())
+    if started is not None:
+        _run(session, started)
+
+
+ALLOWED: dict[str, Callable[..., None]] = {queues.RUN_SLOT: run_slot, queues.RUN_WOKEN: run_woken}
+
+
+def holder() -> str:
+    """Who holds a lease, for people to read: the machine and the process."""
+    return f"{socket.gethostname()[:80]}:{os.getpid()}"
+
+
+def _refresh(session: Session) -> None:
+    settings: Settings = current_app.extensions["desk_settings"]
+    declarations.refresh(session, settings.config_file, clock.now())
+
+
+def _run(session: Session, started: Started) -> None:
+    sweep = schedule.sweeps(declarations.current(session))[started.name]
+    # What was read is let go, so that the sweep decides when its transactions begin.
+    rollback(session)
+    try:
+        with _renewed(current_app._get_current_object(), started):  # type: ignore[attr-defined]
+            counts = sweep.function(session, now=clock.now(), limit=sweep.limit)
+    except Exception as error:
+        rollback(session)
+        log.error("sweep failed", sweep=started.name, run=started.run_id, exc_info=error)
+        reason = "".join(traceback.format_exception(error))
+        sweep_runs.fail(session, started, reason, every=sweep.interval, now=clock.now())
+        return
+    rollback(session)
+    again = sweep_runs.finish(session, started, counts, now=clock.now())
+    if counts.changed or counts.errors or started.slot_id is not None:
+        log.info("sweep ran", sweep=started.name, run=started.run_id, again=again, **counts.as_dict())
+
+
+@contextmanager
+def _renewed(app: Flask, started: Started) -> Iterator[None]:
+    """Renew the lease from a thread with a session of its own for as long as the block runs."""
+    over = threading.Event()
+    thread = threading.Thread(target=_renew_until, args=(app, started, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _renew_until(app: Flask, started: Started, over: threading.Event) -> None:
+    while not over.wait(RENEW_EVERY_S):
+        with app.app_context():
+            try:
+                if not sweep_runs.renew(db.session(), started, now=clock.now()):
+                    log.warning(
+                        "the lease was lost; rows are claimed, so going on is safe", run=started.run_id
+                    )
+                    return
+            except SQLAlchemyError as error:
+                log.warning("the lease could not be renewed", run=started.run_id, error=str(error))
+
+
+def slot_of(job: Any) -> int | None:
+    """The slot that a job runs, where it runs one."""
+    return job.args[0] if job.func_name == queues.RUN_SLOT and job.args else None

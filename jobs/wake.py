@@ -1,0 +1,82 @@
+"""Wakes the delivery after a commit that wrote outbox events, so that nobody waits for its next slot."""
+
+import time
+from uuid import uuid4
+
+import redis
+import structlog
+from flask import current_app, has_app_context
+from sqlalchemy import Insert, event
+from sqlalchemy.orm import ORMExecuteState, Session, UOWTransaction
+
+from jobs import queues
+from jobs import redis as servers
+from jobs.redis import Connection
+from models.base import DeskSession, table_of
+from models.outbox import OutboxEvent
+from models.settings import Settings
+from models.transactions import after_commit
+
+SWEEP = "deliver"
+FORGOTTEN_AFTER_S = 30
+TIMEOUT_S = 0.5
+REST_AFTER_FAILURE_S = 5.0
+
+log = structlog.get_logger(__name__)
+
+_clients: dict[str, Connection] = {}
+_resting_until = 0.0
+
+
+def install() -> None:
+    """From now on each commit of this process that wrote an outbox event wakes the delivery."""
+    if not event.contains(DeskSession, "after_flush", _on_flush):
+        event.listen(DeskSession, "after_flush", _on_flush)
+        event.listen(DeskSession, "do_orm_execute", _on_execute)
+
+
+def wake_delivery() -> None:
+    """Enqueue a run of the delivery unless one waits already. Redis being down is logged and no more:
+    the sweep finds what the outbox holds."""
+    global _resting_until
+    url = servers.url_of(_settings()) if has_app_context() else None
+    if url is None or time.monotonic() < _resting_until:
+        return
+    try:
+        client = _client(url)
+        if client.set(_key(SWEEP), "1", nx=True, ex=FORGOTTEN_AFTER_S):
+            queues.enqueue(client, "delivery", queues.RUN_WOKEN, SWEEP, job_id=f"wake-{uuid4().hex}")
+    except redis.RedisError as error:
+        _resting_until = time.monotonic() + REST_AFTER_FAILURE_S
+        log.warning("the delivery could not be woken; its sweep will find the events", error=str(error))
+
+
+def forget(connection: Connection, name: str) -> None:
+    """A woken run begins: what is written from now on may wake another. Raises `redis.RedisError`."""
+    connection.delete(_key(name))
+
+
+def _key(name: str) -> str:
+    return f"desk:woken:{name}"
+
+
+def _settings() -> Settings:
+    found: Settings = current_app.extensions["desk_settings"]
+    return found
+
+
+def _client(url: str) -> Connection:
+    if url not in _clients:
+        _clients.clear()
+        _clients[url] = servers.connect(_settings(), timeout=TIMEOUT_S)
+    return _clients[url]
+
+
+def _on_flush(session: Session, _context: UOWTransaction) -> None:
+    if any(isinstance(row, OutboxEvent) for row in session.new):
+        after_commit(session, SWEEP, wake_delivery)
+
+
+def _on_execute(state: ORMExecuteState) -> None:
+    if isinstance(state.statement, Insert) and state.statement.table is table_of(OutboxEvent):
+        after_commit(state.session, SWEEP, wake_delivery)
