@@ -125,6 +125,11 @@ def refresh(session: Session, path: Path, now: datetime) -> None:
     _seen_files[path] = stamp
 
 
+def problem_of(path: Path) -> str | None:
+    """Why the file at `path` can't be used, or None where it can."""
+    return _read(path)[1]
+
+
 def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
         stat = os.stat(path)

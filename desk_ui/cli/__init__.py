@@ -8,12 +8,13 @@ from sqlalchemy.exc import OperationalError
 
 from desk_ui.cli.output import fault
 from models.errors import DeskError
+from models.settings import BadSetting
 
 # Imported only when named, so that `desk --help` and each process start fast.
 COMMANDS = {
     "audit": "desk_ui.cli.audit:audit",
     "db": "desk_ui.cli.db:db_group",
-    "demo": "desk_ui.cli.demo:demo",
+    "demo": "desk_ui.cli.demo:demo_command",
     "doctor": "desk_ui.cli.doctor:doctor",
     "erase": "desk_ui.cli.erase:erase",
     "export": "desk_ui.cli.exporting:export",
@@ -48,6 +49,8 @@ class Desk(click.Group):
             return super().invoke(ctx)
         except DeskError as error:
             fault(error.detail, code=error.code)
+        except BadSetting as error:
+            fault(str(error), code="settings")
         except OperationalError as error:
             fault(f"The database can't be used: {error.orig}", code="database")
         return ctx.exit(1)

@@ -27,12 +27,12 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def say(text: str, value: Any) -> None:
     """Print `text`, or `value` as one line of JSON where --json was given."""
-    click.echo(_dump(value) if wants_json() else text)
+    click.echo(as_json(value) if wants_json() else text)
 
 
 def fault(detail: str, *, code: str) -> None:
     """Name a fault on stderr: `detail`, or `{"error": {"code", "detail"}}` where --json was given."""
-    click.echo(_dump({"error": {"code": code, "detail": detail}}) if wants_json() else detail, err=True)
+    click.echo(as_json({"error": {"code": code, "detail": detail}}) if wants_json() else detail, err=True)
 
 
 def wants_json() -> bool:
@@ -44,7 +44,8 @@ def _remember(ctx: click.Context, _param: click.Parameter, given: bool) -> None:
         ctx.find_root().meta[_JSON] = True
 
 
-def _dump(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """One line of JSON, with times and ids as the API writes them."""
     return json.dumps(value, ensure_ascii=False, default=_encode)
 
 

@@ -11,14 +11,16 @@ from flask import Flask
 from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
+from jobs import logs
 from jobs.app import MIGRATIONS, make_app
 from models import clock, declarations
 from models.actors import Actor
-from models.base import db
+from models.base import db, is_read_only
 from models.database import is_current
 from models.declarations import Declared
 from models.errors import Conflict
 from models.settings import Settings, settings
+from models.transactions import rollback
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,13 @@ class Work:
 
 @contextmanager
 def at_work() -> Iterator[Work]:
-    """The surroundings of a command that needs a migrated database.
+    """The surroundings of a command that needs a migrated database. No transaction is open at its begin.
 
     Raises `Conflict` where the database is not migrated. What the command did not commit is rolled back.
+    Within `read_only` a changed desk.toml is left to others to adopt.
     """
     here = settings()
+    logs.configure(here, "cli")
     app = make_app(here)
     make_folder_of(here)
     with app.app_context():
@@ -47,8 +51,11 @@ def at_work() -> Iterator[Work]:
         now = clock.now()
         try:
             refuse_unmigrated(session)
-            declarations.refresh(session, here.config_file, now)
-            yield Work(app, session, here, declarations.current(session), at_command_line(), now)
+            if not is_read_only():
+                declarations.refresh(session, here.config_file, now)
+            declared = declarations.current(session)
+            rollback(session)
+            yield Work(app, session, here, declared, at_command_line(), now)
         finally:
             db.session.remove()
 
