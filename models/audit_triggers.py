@@ -6,13 +6,31 @@ that it sets and takes back in its own transaction (purge_marks), and of the aud
 
 from collections.abc import Iterator
 
-AUDIT_COLUMNS = (
-    "id tenant_id at actor_type actor_id actor_label action resource_type resource_id purpose result detail "
-    "request_id"
-).split()
-OUTBOX_COLUMNS = (
-    "id tenant_id aggregate_type aggregate_id event_type deduplication_key payload created_at"
-).split()
+AUDIT_COLUMNS = [
+    "id",
+    "tenant_id",
+    "at",
+    "actor_type",
+    "actor_id",
+    "actor_label",
+    "action",
+    "resource_type",
+    "resource_id",
+    "purpose",
+    "result",
+    "detail",
+    "request_id",
+]
+OUTBOX_COLUMNS = [
+    "id",
+    "tenant_id",
+    "aggregate_type",
+    "aggregate_id",
+    "event_type",
+    "deduplication_key",
+    "payload",
+    "created_at",
+]
 COLUMNS = {"audit_event": AUDIT_COLUMNS, "outbox_event": OUTBOX_COLUMNS}
 MARKED = "EXISTS (SELECT 1 FROM purge_mark WHERE stream = '{table}' AND OLD.position <= upto_position)"
 SEALED = "OLD.position <= (SELECT coalesce(max(last_position), 0) FROM audit_seal)"

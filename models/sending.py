@@ -126,6 +126,7 @@ class DueEndpoint:
     """An endpoint for which something is due. `failures` is how often it failed in a row."""
 
     id: UUID
+    tenant_id: int
     removed: bool
     failures: int
 
@@ -146,6 +147,7 @@ def due_endpoints(session: Session, now: datetime) -> list[DueEndpoint]:
     waiting = (
         select(
             WebhookEndpoint.id,
+            WebhookEndpoint.tenant_id,
             WebhookEndpoint.state,
             WebhookEndpoint.failures,
             type_coerce(first, UtcDateTime()).label("due_at"),
@@ -156,7 +158,9 @@ def due_endpoints(session: Session, now: datetime) -> list[DueEndpoint]:
     rows = session.execute(
         select(waiting).where(waiting.c.due_at <= now).order_by(waiting.c.due_at, waiting.c.id)
     )
-    return [DueEndpoint(row.id, row.state == EndpointState.REMOVED, row.failures) for row in rows]
+    return [
+        DueEndpoint(row.id, row.tenant_id, row.state == EndpointState.REMOVED, row.failures) for row in rows
+    ]
 
 
 def claim(session: Session, endpoint_id: UUID, *, now: datetime, limit: int) -> list[Parcel]:
