@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from desk_ui import api, auth, followups, health, requests
+from desk_ui import api, console, health, requests
 from jobs.app import configure
 from models.settings import Settings
 
@@ -13,7 +13,6 @@ def create_app(settings: Settings) -> Flask:
     configure(app, settings)
     requests.register(app)
     health.register(app)
-    auth.register(app)
     api.register(app)
-    followups.register(app)
+    console.register(app)
     return app

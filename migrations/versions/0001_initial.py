@@ -268,6 +268,9 @@ def upgrade() -> None:
     )
     op.create_index("ix_audit_event_tenant_at", "audit_event", ["tenant_id", "at", "id"], unique=False)
     op.create_index(
+        "ix_audit_event_type", "audit_event", ["tenant_id", "resource_type", "at", "id"], unique=False
+    )
+    op.create_index(
         "ix_audit_event_unplaced",
         "audit_event",
         ["id"],
@@ -400,6 +403,9 @@ def upgrade() -> None:
         "ix_follow_up_reason", "follow_up", ["tenant_id", "reason", "created_at", "id"], unique=False
     )
     op.create_index("ix_follow_up_status_at", "follow_up", ["tenant_id", "status", "at", "id"], unique=False)
+    op.create_index(
+        "ix_follow_up_status_created", "follow_up", ["tenant_id", "status", "created_at", "id"], unique=False
+    )
     op.create_index(
         "ix_follow_up_status_updated", "follow_up", ["tenant_id", "status", "updated_at", "id"], unique=False
     )
@@ -784,6 +790,7 @@ def downgrade() -> None:
     op.drop_index("ix_membership_tenant_id", table_name="membership")
     op.drop_table("membership")
     op.drop_index("ix_follow_up_status_updated", table_name="follow_up")
+    op.drop_index("ix_follow_up_status_created", table_name="follow_up")
     op.drop_index("ix_follow_up_status_at", table_name="follow_up")
     op.drop_index("ix_follow_up_reason", table_name="follow_up")
     op.drop_index(
@@ -834,6 +841,7 @@ def downgrade() -> None:
         postgresql_where=sa.text("position IS NULL"),
         sqlite_where=sa.text("position IS NULL"),
     )
+    op.drop_index("ix_audit_event_type", table_name="audit_event")
     op.drop_index("ix_audit_event_tenant_at", table_name="audit_event")
     op.drop_index("ix_audit_event_tenant_actor", table_name="audit_event")
     op.drop_index("ix_audit_event_tenant_action", table_name="audit_event")

@@ -175,6 +175,7 @@ class FollowUp(Base):
         Index("ix_follow_up_status_at", "tenant_id", "status", "at", "id"),
         Index("ix_follow_up_status_updated", "tenant_id", "status", "updated_at", "id"),
         Index("ix_follow_up_created", "tenant_id", "created_at", "id"),
+        Index("ix_follow_up_status_created", "tenant_id", "status", "created_at", "id"),
         Index("ix_follow_up_agent", "tenant_id", "agent", "created_at", "id"),
         Index("ix_follow_up_arm", "tenant_id", "arm", "created_at", "id"),
         Index("ix_follow_up_reason", "tenant_id", "reason", "created_at", "id"),

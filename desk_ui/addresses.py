@@ -1,0 +1,53 @@
+"""The console's addresses: which belong to it, how tenants stand in them, and where a redirect may lead."""
+
+from urllib.parse import urlsplit
+
+from flask import Flask
+from werkzeug.routing import BaseConverter, ValidationError
+
+from models.tenants import RESERVED_KEYS
+
+# These answer machines: problem documents and plain text, never pages.
+_OUTSIDE = frozenset({"api", "hooks", "healthz", "readyz", "metrics", "problems"})
+
+
+class TenantKey(BaseConverter):
+    """`<tenant:tenant>` in a rule: a key that no other address uses."""
+
+    regex = r"[a-z0-9][a-z0-9_-]{0,62}"
+
+    def to_python(self, value: str) -> str:
+        if value in RESERVED_KEYS:
+            raise ValidationError
+        return value
+
+
+def register(app: Flask) -> None:
+    """Must run before any rule with a tenant is added."""
+    app.url_map.converters["tenant"] = TenantKey
+
+
+def outside_console(path: str) -> bool:
+    """Whether `path` belongs to the API, the hooks or the health endpoints."""
+    return path.split("/", 2)[1] in _OUTSIDE
+
+
+def local_path(value: str | None) -> str | None:
+    """`value` if it is a path on this site, query included; None for anything that could lead elsewhere."""
+    if not value or not value.startswith("/") or value.startswith("//"):
+        return None
+    if "\\" in value or any(ord(character) < 33 for character in value):
+        return None
+    parts = urlsplit(value)
+    return None if parts.scheme or parts.netloc else value
+
+
+def path_of(url: str | None) -> str | None:
+    """The path and query of a whole address, if it can be used as a local one."""
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return local_path(parts.path + (f"?{parts.query}" if parts.query else ""))

@@ -1,0 +1,16 @@
+"""The console as a whole: what stands around every page, and the areas that hold the pages."""
+
+from flask import Flask
+
+from desk_ui import addresses, auth, errors, followups, pages, permissions, security
+
+
+def register(app: Flask) -> None:
+    """Add the console to `app`. The guard comes before every page, so no page can forget it."""
+    addresses.register(app)
+    limiter = security.register(app)
+    auth.register(app, limiter)
+    permissions.register(app)
+    pages.register(app)
+    errors.register(app)
+    followups.register(app)

@@ -1,0 +1,88 @@
+"""Error pages in the console's own look; what goes wrong under HTMX is said in a toast and swaps nothing."""
+
+from typing import Any
+
+import structlog
+from flask import Flask, flash, make_response, redirect, render_template, request
+from flask_babel import gettext as _
+from flask_wtf.csrf import CSRFError
+from werkzeug.exceptions import HTTPException, InternalServerError
+from werkzeug.wrappers import Response
+
+from desk_ui.addresses import local_path, outside_console
+from desk_ui.htmx import is_htmx, toast
+from models.base import db
+from models.errors import DeskError, Forbidden, Invalid, NotFound
+from models.transactions import rollback
+
+log = structlog.get_logger(__name__)
+
+
+def register(app: Flask) -> None:
+    """Errors of the console only: the API and the hooks answer with problem documents of their own."""
+    app.register_error_handler(CSRFError, _expired)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(DeskError, _desk_error)
+
+
+def _expired(error: CSRFError) -> Any:
+    """A form of an old session: nothing was done, and the person gets the page afresh."""
+    words = _("This page was too old to act on, so nothing was done. Please do it again.")
+    back = local_path(request.form.get("back"))
+    if is_htmx():
+        answer = make_response("", 400)
+        flash(words, "warn")
+        answer.headers["HX-Refresh"] = "true"
+        return answer
+    if back is not None:
+        flash(words, "warn")
+        return redirect(back, 303)
+    return _page(400, _("This page was too old to act on"), _("Nothing was done. Reload it and try again."))
+
+
+def _http_error(error: HTTPException) -> Any:
+    if outside_console(request.path) or error.code is None or error.code < 400:
+        return error
+    title, words = _words(error)
+    answer = _page(error.code, title, words)
+    for name, value in error.get_headers():
+        if name in {"Retry-After", "Allow"}:
+            answer.headers[name] = value
+    return answer
+
+
+def _desk_error(error: DeskError) -> Any:
+    if outside_console(request.path):
+        raise error
+    rollback(db.session())
+    code = {NotFound: 404, Forbidden: 403, Invalid: 422}.get(type(error), 409)
+    title, words = _words(code) if code == 404 else (_("This can't be done"), error.detail)
+    return _page(code, title, words)
+
+
+def _words(error: HTTPException | int) -> tuple[str, str]:
+    code = error if isinstance(error, int) else error.code
+    if isinstance(error, InternalServerError):
+        log.error("page failed", path=request.path, exc_info=error.original_exception)
+    known = {
+        404: (_("There is nothing here"), _("The address is wrong, or what it showed is gone.")),
+        403: (_("You may not do this"), _("Ask an admin of this tenant for another role.")),
+        405: (_("This address can't be opened so"), _("Go back and use the page's own buttons.")),
+        413: (_("That was too much to send"), _("Nothing was done. Send less.")),
+        422: (_("That can't be used"), _("Nothing was done. Go back and check what you entered.")),
+        429: (_("Too many tries"), _("Wait a few minutes, then try again.")),
+        500: (
+            _("Something went wrong here"),
+            _("It was written down. Check what was saved."),
+        ),
+    }
+    title, words = known.get(code or 500, (_("That did not work"), _("Go back and try again.")))
+    if code == 403 and isinstance(error, HTTPException) and error.description != type(error).description:
+        words = str(error.description)
+    return title, words
+
+
+def _page(code: int, title: str, words: str) -> Response:
+    if is_htmx():
+        return make_response(toast(f"{title}. {words}", "bad"), code)
+    return make_response(render_template("errors/error.html", code=code, title=title, words=words), code)

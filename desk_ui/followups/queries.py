@@ -1,0 +1,297 @@
+"""What the follow-ups pages read: the filter, a page of thin rows, the tabs' counts, and one timeline."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Self
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy.orm import Session
+
+from desk_ui.paging import MOST_COUNTED, ROWS, Cursor, Page, TooSlow, time_limit
+from jobs.schedule import sweeps
+from models import text
+from models.audit import AuditEvent
+from models.declarations import Declared
+from models.deliveries import Delivery
+from models.endpoints import WebhookEndpoint
+from models.errors import Invalid
+from models.followups.policy import policies, policy_of
+from models.followups.records import Block, FollowUp, Status
+from models.outbox import OutboxEvent
+from models.tenants import Feature, Tenant, held_agents
+
+INTERVALS_UNTIL_OVERDUE = 3
+
+
+class Tab(StrEnum):
+    PENDING = "pending"
+    OVERDUE = "overdue"
+    BLOCKED = "blocked"
+    FIRED = "fired"
+    CANCELLED = "cancelled"
+
+    @property
+    def status(self) -> Status:
+        return Status.PENDING if self is Tab.OVERDUE else Status(self.value)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its rows still wait for something, so that the soonest comes first."""
+        return self.status is Status.PENDING
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """All that defines the list, as it stands in the address."""
+
+    tab: Tab = Tab.PENDING
+    agent: str | None = None
+    arm: str | None = None
+    reason: str | None = None
+    customer: str | None = None
+    blocked: Block | None = None
+
+    @classmethod
+    def from_args(cls, args: Mapping[str, str]) -> tuple[Self, list[str]]:
+        """The filter, and in words what of `args` can't be used and was left out."""
+        found: dict[str, Any] = {}
+        unusable: list[str] = []
+        for one in fields(cls):
+            value = args.get(one.name, "").strip()
+            if not value:
+                continue
+            try:
+                found[one.name] = _READERS.get(one.name, _as_text)(one.name, value)
+            except Invalid as fault:
+                unusable.append(fault.detail)
+        return cls(**found), unusable
+
+    def as_params(self, **changes: Any) -> dict[str, str]:
+        """The address's parameters, defaults left out."""
+        changed = replace(self, **changes)
+        given = {one.name: getattr(changed, one.name) for one in fields(changed)}
+        return {name: str(value) for name, value in given.items() if value and value != Tab.PENDING}
+
+    @property
+    def narrows(self) -> dict[str, str]:
+        """The filters that are set, without the tab."""
+        return {name: value for name, value in self.as_params().items() if name != "tab"}
+
+
+def _as_text(name: str, value: str) -> str:
+    return text.storable(value, name, longest=text.ID_LENGTH)
+
+
+def _as_tab(name: str, value: str) -> Tab:
+    if value not in set(Tab):
+        raise Invalid(name, f"can't be “{value[:40]}”; there are {', '.join(Tab)}")
+    return Tab(value)
+
+
+def _as_block(name: str, value: str) -> Block:
+    if value not in set(Block):
+        raise Invalid(name, f"can't be “{value[:40]}”; there are {', '.join(Block)}")
+    return Block(value)
+
+
+_READERS = {"tab": _as_tab, "blocked": _as_block}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One follow-up as a list shows it."""
+
+    id: UUID
+    version: int
+    status: str
+    at: datetime
+    due_at: datetime
+    deferred_until: datetime | None
+    attempts: int
+    next_attempt_at: datetime | None
+    customer: str
+    reason: str
+    agent: str
+    arm: str
+    blocked_reason: str | None
+    cancelled_by: str | None
+    fired_at: datetime | None
+    updated_at: datetime
+    overdue: bool = False
+    held: bool = False
+    zone: str | None = None
+
+
+THIN = tuple(
+    getattr(FollowUp, one.name) for one in fields(Row) if one.name not in {"overdue", "held", "zone"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What decides how a row of a tenant stands at this moment, read once for a page."""
+
+    tenant: Tenant
+    declared: Declared
+    now: datetime
+    held: frozenset[str]
+    every: timedelta
+    paused: bool = field(default=False)
+
+    @classmethod
+    def of(cls, session: Session, tenant: Tenant, declared: Declared, now: datetime) -> Self:
+        return cls(
+            tenant=tenant,
+            declared=declared,
+            now=now,
+            held=frozenset(agent for _tenant, agent in held_agents(session, [tenant.id])),
+            every=sweeps(declared)["fire_followups"].interval,
+            paused=not tenant.has(Feature.FOLLOWUPS),
+        )
+
+    @property
+    def overdue_before(self) -> datetime:
+        return self.now - INTERVALS_UNTIL_OVERDUE * self.every
+
+    @property
+    def quiet(self) -> frozenset[str]:
+        """The agents in whose quiet hours it is now."""
+        return frozenset(agent for agent in policies(self.declared) if self.is_quiet(agent))
+
+    def is_quiet(self, agent: str) -> bool:
+        policy = policy_of(self.declared, agent).policy
+        return bool(policy and policy.quiet_hours and policy.quiet_hours.end_of(self.now))
+
+    def row(self, columns: Iterable[Any]) -> Row:
+        row = Row(*columns)
+        policy = policy_of(self.declared, row.agent).policy
+        held = row.agent in self.held
+        waits = row.status == Status.PENDING and row.due_at < self.overdue_before
+        return replace(
+            row,
+            held=held,
+            overdue=waits and not held and not self.paused and not self.is_quiet(row.agent),
+            zone=policy.quiet_hours.zone if policy and policy.quiet_hours else None,
+        )
+
+
+def page(
+    session: Session, scene: Scene, filters: Filters, after: Cursor | None, limit: timedelta
+) -> Page[Row]:
+    """One page of the list. Raises `TooSlow`."""
+    order = FollowUp.due_at if filters.tab.waits else FollowUp.updated_at
+    newest_first = not filters.tab.waits
+    query = select(*THIN).where(*_conditions(scene, filters))
+    if after is not None:
+        query = query.where(after.after(order, FollowUp.id, newest_first=newest_first))
+    by = (order.desc(), FollowUp.id.desc()) if newest_first else (order, FollowUp.id)
+    with time_limit(session, limit):
+        found = session.execute(query.order_by(*by).limit(ROWS + 1)).all()
+    rows = [scene.row(columns) for columns in found[:ROWS]]
+    following = None
+    if len(found) > ROWS:
+        last = rows[-1]
+        following = Cursor(last.due_at if filters.tab.waits else last.updated_at, last.id).encode()
+    return Page(rows, following)
+
+
+def one(session: Session, scene: Scene, followup_id: UUID) -> Row | None:
+    """One row as the list shows it, or None."""
+    query = select(*THIN).where(FollowUp.tenant_id == scene.tenant.id, FollowUp.id == followup_id)
+    found = session.execute(query).one_or_none()
+    return scene.row(found) if found else None
+
+
+def counts(session: Session, scene: Scene, filters: Filters, limit: timedelta) -> dict[Tab, int | None]:
+    """The rows of each tab under the same filters, counted to one above the cap; None where too slow."""
+    return {tab: _count(session, scene, replace(filters, tab=tab), limit) for tab in Tab}
+
+
+def _count(session: Session, scene: Scene, filters: Filters, limit: timedelta) -> int | None:
+    capped: Select[Any] = select(FollowUp.id).where(*_conditions(scene, filters)).limit(MOST_COUNTED + 1)
+    try:
+        with time_limit(session, limit):
+            return session.scalars(select(func.count()).select_from(capped.subquery())).one()
+    except TooSlow:
+        return None
+
+
+def _conditions(scene: Scene, filters: Filters) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = [
+        FollowUp.tenant_id == scene.tenant.id,
+        FollowUp.status == filters.tab.status.value,
+    ]
+    for name in ("agent", "arm", "reason", "customer"):
+        value = getattr(filters, name)
+        if value is not None:
+            found.append(getattr(FollowUp, name) == value)
+    if filters.blocked is not None and filters.tab is Tab.BLOCKED:
+        found.append(FollowUp.blocked_reason == filters.blocked.value)
+    if filters.tab is Tab.OVERDUE:
+        found.append(FollowUp.due_at < scene.overdue_before)
+        resting = sorted(scene.held | scene.quiet)
+        if resting:
+            found.append(FollowUp.agent.not_in(resting))
+        if scene.paused:
+            found.append(FollowUp.tenant_id < 0)
+    return found
+
+
+def agents(declared: Declared, filters: Filters) -> list[str]:
+    """The agents that a person may choose: the declared ones, and the one that is chosen already."""
+    return sorted({*declared.table("agents"), *([filters.agent] if filters.agent else [])})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a timeline: an audit event, or a try to deliver what it sent."""
+
+    at: datetime
+    action: str
+    actor: str
+    purpose: str | None
+    refused: bool
+    detail: Mapping[str, Any]
+
+
+def timeline(session: Session, tenant: Tenant, followup_id: UUID) -> list[Entry]:
+    """The audit of one follow-up, oldest first; up to 200 events."""
+    events = session.scalars(
+        select(AuditEvent)
+        .where(
+            AuditEvent.tenant_id == tenant.id,
+            AuditEvent.resource_type == "followup",
+            AuditEvent.resource_id == str(followup_id),
+        )
+        .order_by(AuditEvent.at, AuditEvent.id)
+        .limit(200)
+    )
+    return [Entry(e.at, e.action, e.actor_label, e.purpose, e.result != "success", e.detail) for e in events]
+
+
+def deliveries(session: Session, tenant: Tenant, followup_id: UUID) -> list[Any]:
+    """What was told to whom about one follow-up: event type, url, state, attempts, last status, at."""
+    return list(
+        session.execute(
+            select(
+                OutboxEvent.event_type,
+                WebhookEndpoint.url,
+                Delivery.state,
+                Delivery.attempts,
+                Delivery.last_status,
+                Delivery.updated_at,
+            )
+            .join(Delivery, Delivery.event_id == OutboxEvent.id)
+            .join(WebhookEndpoint, WebhookEndpoint.id == Delivery.endpoint_id)
+            .where(
+                OutboxEvent.tenant_id == tenant.id,
+                OutboxEvent.aggregate_type == "followup",
+                OutboxEvent.aggregate_id == str(followup_id),
+            )
+            .order_by(OutboxEvent.id, Delivery.id)
+            .limit(100)
+        )
+    )

@@ -1,0 +1,74 @@
+"""Reading follow-ups: the list with its tabs and filters, and one with all that is known of it."""
+
+from typing import Any
+from uuid import UUID
+
+from flask import abort, current_app, g, redirect, request, url_for
+from werkzeug.wrappers import Response
+
+from desk_ui.followups import queries, views
+from desk_ui.followups.queries import Filters, Scene
+from desk_ui.htmx import render_block, render_page
+from desk_ui.paging import Cursor, Page, TooSlow
+from desk_ui.permissions import Permission, requires
+from desk_ui.requests import settings_of
+from models import declarations
+from models.base import db
+from models.errors import Invalid
+from models.followups import booking
+
+
+@requires(Permission.SEE)
+def tenant_home() -> Response:
+    return redirect(url_for("followups.index", tenant=g.tenant.key))
+
+
+@requires(Permission.SEE)
+def index() -> Any:
+    filters, notes = Filters.from_args(request.args)
+    scene = scene_at_hand()
+    after = None
+    try:
+        after = Cursor.decode(request.args["after"]) if request.args.get("after") else None
+    except Invalid as fault:
+        notes.append(fault.detail)
+    try:
+        page = queries.page(db.session(), scene, filters, after, _limit())
+    except TooSlow as fault:
+        page, notes = Page([], None), [*notes, fault.detail]
+    shown = views.ListView(scene, filters, page, notes, after is not None)
+    return render_page("followups/list.html", "list", view=shown)
+
+
+@requires(Permission.SEE)
+def counts() -> Any:
+    """The tabs with their counts, which come after the page."""
+    filters, _notes = Filters.from_args(request.args)
+    found = queries.counts(db.session(), scene_at_hand(), filters, _limit())
+    shown = views.ListView(scene_at_hand(), filters, Page([], None), [], False, found)
+    return render_block("followups/list.html", "tabs", view=shown)
+
+
+@requires(Permission.SEE)
+def show(followup_id: UUID) -> Any:
+    shown = detail_of(followup_id)
+    if shown is None:
+        abort(404)
+    return render_page("followups/detail.html", "panel", view=shown)
+
+
+def detail_of(followup_id: UUID) -> views.DetailView | None:
+    """One follow-up as its page shows it, read afresh."""
+    followup = booking.find(db.session(), g.tenant.id, followup_id)
+    if followup is None:
+        return None
+    return views.detail(db.session(), scene_at_hand(), followup, request.values.get("list", ""))
+
+
+def scene_at_hand() -> Scene:
+    session = db.session()
+    return Scene.of(session, g.tenant, declarations.current(session), g.now)
+
+
+def _limit() -> Any:
+    return settings_of(current_app).statement_timeout

@@ -1,0 +1,92 @@
+"""What stands around every page: where one is, who one is, whether the sweeps and desk.toml are well."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from flask import Flask, current_app, g, get_flashed_messages, request, session
+from flask_babel import Babel
+from flask_babel import lazy_gettext as _l
+from flask_wtf.csrf import generate_csrf
+
+from desk_ui import words
+from desk_ui.auth import THEMES
+from jobs.schedule import cadences
+from models import declarations, sweep_states
+from models.base import db
+from models.clock import EPOCH
+
+SWEEPS_REREAD_AFTER = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepLine:
+    """How one sweep stands, in words for the bar."""
+
+    name: str
+    late_since: datetime | None
+    paused: bool
+    last_ok_at: datetime | None
+    next_due_at: datetime
+
+
+class Surroundings:
+    """What the base template asks for; each is read only when it is asked for."""
+
+    themes = {"auto": _l("As the system"), "light": _l("Light"), "dark": _l("Dark")}
+
+    @property
+    def theme(self) -> str:
+        given = request.cookies.get("theme", "auto")
+        return given if given in THEMES else "auto"
+
+    @property
+    def zone(self) -> str:
+        return g.tenant.timezone if g.get("tenant") else "UTC"
+
+    @property
+    def fault(self) -> str | None:
+        return declarations.fault(db.session()) if g.get("operator") else None
+
+    @property
+    def here(self) -> str:
+        """This page's own address, to come back to."""
+        return request.full_path.rstrip("?") if request.method == "GET" else request.form.get("back", "/")
+
+    @property
+    def sweeps(self) -> list[SweepLine]:
+        return _sweeps(g.now) if g.get("operator") else []
+
+    @property
+    def flashes(self) -> list[tuple[str, str]]:
+        return [(kind, text) for kind, text in get_flashed_messages(with_categories=True)]
+
+
+def register(app: Flask) -> None:
+    Babel(app, default_locale="en", locale_selector=lambda: "en")
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.jinja_env.globals.update(
+        surroundings=Surroundings(), words=words, csrf_token=generate_csrf, session=session, g=g
+    )
+    app.jinja_env.globals["ui"] = app.jinja_env.get_template("components/ui.html").module
+    app.extensions["desk_sweep_lines"] = (EPOCH, [])
+
+
+def _sweeps(now: datetime) -> list[SweepLine]:
+    """How the sweeps stand, read at most every few seconds by each process."""
+    read_at, lines = current_app.extensions["desk_sweep_lines"]
+    if lines and timedelta() <= now - read_at < SWEEPS_REREAD_AFTER:
+        return list(lines)
+    found = db.session()
+    states = sweep_states.states(found, cadences(declarations.current(found)), now=now)
+    lines = [
+        SweepLine(
+            str(words.SWEEPS.get(state.name, state.name)),
+            state.late_since,
+            state.paused is not None,
+            state.last_ok_at,
+            state.next_due_at,
+        )
+        for state in states
+    ]
+    current_app.extensions["desk_sweep_lines"] = (now, lines)
+    return lines

@@ -1,0 +1,88 @@
+"""Keyset pages: a cursor that is an instant and an id, and a limit on how long a list may take."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Generic, Self, TypeVar
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, or_
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from models.base import is_sqlite
+from models.clock import EPOCH, micros
+from models.errors import DeskError, Invalid
+from models.transactions import rollback
+
+ROWS = 50
+MOST_COUNTED = 10_000
+
+T = TypeVar("T")
+
+
+class TooSlow(DeskError):
+    """A list that took longer than `DESK_STATEMENT_TIMEOUT`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a page goes on: after the row with this instant, to the microsecond, and this id."""
+
+    at: datetime
+    id: UUID
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """Raises `Invalid` on `after`."""
+        instant, _, id = text.partition("-")
+        try:
+            return cls(EPOCH + timedelta(microseconds=int(instant)), UUID(hex=id))
+        except (ValueError, OverflowError):
+            raise Invalid("after", "is not a place in this list") from None
+
+    def encode(self) -> str:
+        return f"{micros(self.at)}-{self.id.hex}"
+
+    def after(self, at: Any, id: Any, *, newest_first: bool) -> ColumnElement[bool]:
+        """The condition of the rows beyond this place."""
+        if newest_first:
+            return (at <= self.at) & or_(at < self.at, id < self.id)
+        return (at >= self.at) & or_(at > self.at, id > self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Up to `ROWS` rows, and the cursor of the next page if there is one."""
+
+    rows: list[T]
+    following: str | None
+
+
+@contextmanager
+def time_limit(session: Session, limit: timedelta) -> Iterator[None]:
+    """Stop what takes longer than `limit` inside the block. Raises `TooSlow`, the transaction rolled back."""
+    raw: Any = session.connection().connection.dbapi_connection
+    sqlite = is_sqlite(session)
+    if sqlite:
+        deadline = time.monotonic() + limit.total_seconds()
+        raw.set_progress_handler(lambda: time.monotonic() > deadline, 20_000)
+    else:
+        milliseconds = max(1, limit // timedelta(milliseconds=1))
+        session.connection().exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
+    try:
+        yield
+    except OperationalError as error:
+        rollback(session)
+        if sqlite and "interrupted" not in str(error.orig):
+            raise
+        if not sqlite and getattr(error.orig, "sqlstate", None) != "57014":
+            raise
+        raise TooSlow("This took too long. Narrow it down, by customer or agent for example.") from None
+    finally:
+        if sqlite:
+            raw.set_progress_handler(None, 0)
+        elif session.in_transaction():
+            session.connection().exec_driver_sql("SET LOCAL statement_timeout = DEFAULT")

@@ -1,0 +1,184 @@
+"""Who may do what: each route declares its permission, one guard enforces it, buttons ask the same."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from flask import Flask, abort, current_app, flash, g, redirect, request, session, url_for
+from flask_babel import gettext as _
+from flask_login import current_user
+from flask_security.utils import logout_user
+from flask_wtf.csrf import CSRFProtect
+from werkzeug.wrappers import Response
+
+from desk_ui.addresses import local_path, outside_console, path_of
+from desk_ui.requests import READING, settings_of
+from models import audit, operators
+from models.actors import Actor
+from models.base import db
+from models.clock import micros
+from models.operators import Operator, Role
+from models.tenants import Tenant
+from models.transactions import commit, rollback
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+csrf = CSRFProtect()
+
+
+class Permission(StrEnum):
+    """What a route asks for. All but the first two are held in the tenant that the address names."""
+
+    PUBLIC = "public"
+    SIGNED_IN = "signed_in"
+    SEE = "see"
+    ACT_ON_FOLLOWUPS = "followups.act"
+
+
+_LEADS = frozenset({Role.LEAD, Role.ADMIN})
+MAY: dict[Permission, frozenset[Role]] = {
+    Permission.SEE: frozenset(Role),
+    Permission.ACT_ON_FOLLOWUPS: frozenset({Role.MARKETER}) | _LEADS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What a route declared: its permission, and for one that acts, how the audit names its refusal."""
+
+    permission: Permission
+    action: str | None = None
+    resource: str | None = None
+    argument: str | None = None
+
+
+def requires(
+    permission: Permission,
+    *,
+    action: str | None = None,
+    resource: str | None = None,
+    argument: str | None = None,
+) -> Callable[[F], F]:
+    """Decorator of a view. A refusal is audited as `action` on `resource`, whose id is the `argument`."""
+
+    def declare(view: F) -> F:
+        view.requirement = Requirement(permission, action, resource, argument)  # type: ignore[attr-defined]
+        return view
+
+    return declare
+
+
+def requirement_of(app: Flask, endpoint: str) -> Requirement | None:
+    """What the view of `endpoint` declared, or None if it forgot to."""
+    found: Requirement | None = getattr(app.view_functions[endpoint], "requirement", None)
+    return found
+
+
+def refusal(permission: Permission) -> str | None:
+    """Why the person at hand may not do this in the tenant at hand; None where they may."""
+    role: Role | None = g.get("role")
+    if role is not None and role in MAY[permission]:
+        return None
+    return _("Your role in this tenant is %(role)s, which may look but not do this.", role=role or "none")
+
+
+def actor() -> Actor:
+    """The person at hand, as transitions take them."""
+    return operators.as_actor(g.operator)
+
+
+def register(app: Flask) -> None:
+    csrf.init_app(app)
+    app.before_request(_guard)
+
+
+def _guard() -> Response | None:
+    """Nothing of the console is served without a declared permission that the person holds."""
+    g.operator = g.tenant = g.role = None
+    g.memberships = []
+    if outside_console(request.path) or request.endpoint == "static":
+        return None
+    _load_operator()
+    if request.endpoint is None:
+        return None
+    required = requirement_of(current_app, request.endpoint)
+    if required is None:
+        raise RuntimeError(f"{request.endpoint} declares no permission")
+    if required.permission is not Permission.PUBLIC and g.operator is None:
+        return to_sign_in()
+    if request.method not in READING:
+        csrf.protect()
+    if required.permission in MAY:
+        _enter_tenant(required)
+    return None
+
+
+def _load_operator() -> None:
+    """Set `g.operator` and `g.memberships`, unless the session is older than sessions may be."""
+    if not current_user.is_authenticated:
+        return
+    hours = settings_of(current_app).session_hours
+    age = micros(g.now) - int(session.get("signed_in_at", 0))
+    if age > hours * 3_600 * 1_000_000:
+        logout_user()
+        return
+    operator: Operator = current_user.operator
+    g.operator = operator
+    g.memberships = operators.memberships(db.session(), operator)
+
+
+def to_sign_in() -> Response:
+    """Send a signed-out person to sign in, and back to where they were; HTMX reloads the whole page."""
+    acting = request.method not in READING
+    if acting:
+        flash(_("You were signed out, so nothing was done. Please do it again."), "warn")
+    wanted = local_path(request.form.get("back")) if acting else request.full_path.rstrip("?")
+    if "HX-Request" not in request.headers:
+        return redirect(url_for("account.sign_in", to=wanted), 303)
+    answer = current_app.response_class(status=401)
+    wanted = path_of(request.headers.get("HX-Current-URL")) or wanted
+    answer.headers["HX-Redirect"] = url_for("account.sign_in", to=wanted)
+    return answer
+
+
+def _enter_tenant(required: Requirement) -> None:
+    """Set the tenant that the address names; one without a membership answers like one that is not there."""
+    key = (request.view_args or {}).pop("tenant", None)
+    found: tuple[Tenant, Role] | None = next((m for m in g.memberships if m[0].key == key), None)
+    if found is None:
+        abort(404)
+    g.tenant, g.role = found
+    if session.get("tenant") != g.tenant.key:
+        session["tenant"] = g.tenant.key
+    reason = refusal(required.permission)
+    if reason is not None:
+        _audit_refusal(required)
+        abort(403, reason)
+
+
+def _audit_refusal(required: Requirement) -> None:
+    if required.action is None or required.resource is None or request.method in READING:
+        return
+    named = (request.view_args or {}).get(required.argument or "", "")
+    record_refusal(required.action, (required.resource, str(named)), purpose="role")
+
+
+def record_refusal(
+    action: str, resource: tuple[str, str], *, purpose: str, detail: dict[str, Any] | None = None
+) -> None:
+    """Audit an action that was refused, in a transaction of its own."""
+    found = db.session()
+    rollback(found)
+    audit.append(
+        found,
+        tenant_id=g.tenant.id,
+        actor=actor(),
+        action=action,
+        resource=resource,
+        now=g.now,
+        purpose=purpose,
+        detail=detail,
+        result=audit.Result.REFUSED,
+    )
+    commit(found, "console.refused")

@@ -1,0 +1,140 @@
+"""How times, states and reasons read: short, calm, specific."""
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from babel.dates import format_date, format_datetime
+from babel.numbers import format_decimal
+from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
+
+from desk_ui.paging import MOST_COUNTED
+from models.followups.records import Block, ContactState
+from models.operators import Role
+
+LOCALE = "en_GB"
+DAY = timedelta(days=1)
+
+BLOCKS = {
+    Block.POLICY_INVALID: _l("the agent's policy can't be used"),
+    Block.CONSENT: _l("no consent on record"),
+    Block.REVOKED: _l("the customer opted out"),
+    Block.UNAVAILABLE: _l("earlier messages had no reply"),
+    Block.DEDUP: _l("an older one for the same reason was due"),
+    Block.FREQUENCY: _l("the customer had enough messages"),
+    Block.HOLDOUT: _l("held out by the experiment"),
+}
+CONTACTS = {
+    ContactState.GRANTED: _l("May be contacted"),
+    ContactState.REVOKED: _l("Opted out"),
+    ContactState.UNAVAILABLE: _l("Not answering"),
+}
+ROLES = {
+    Role.VIEWER: _l("viewer"),
+    Role.MARKETER: _l("marketer"),
+    Role.LEAD: _l("lead"),
+    Role.ADMIN: _l("admin"),
+}
+SWEEPS = {
+    "fire_followups": _l("Fire follow-ups"),
+    "deliver": _l("Deliver events"),
+    "seal_audit": _l("Seal the audit"),
+    "retention": _l("Retention"),
+}
+ACTIONS = {
+    "followup.scheduled": _l("Booked"),
+    "followup.imported": _l("Imported"),
+    "followup.rearmed": _l("Booked again"),
+    "followup.rescheduled": _l("Rescheduled"),
+    "followup.cancelled": _l("Cancelled"),
+    "followup.fired": _l("Fired"),
+    "followup.blocked": _l("Blocked"),
+    "followup.lapsed": _l("Removed as long past"),
+}
+DELIVERIES = {
+    "pending": _l("waiting to be sent"),
+    "delivering": _l("being sent"),
+    "delivered": _l("delivered"),
+    "failed": _l("failed, will be tried again"),
+    "dead": _l("given up"),
+}
+REFUSED_ACTIONS = {"followup.cancelled": _l("Cancel refused")}
+PURPOSES = {
+    "conflict": _l("it had moved"),
+    "role": _l("role does not allow it"),
+    "opted_out": _l("the customer opted out"),
+    "cancel_all": _l("all of this customer's were cancelled"),
+    "consent": _l("with the booking"),
+    **{block.value: words for block, words in BLOCKS.items()},
+}
+
+
+def span(length: timedelta) -> str:
+    """A length of time in its largest unit: `12 s`, `4 min`, `3 h`, `2 d`."""
+    seconds = int(abs(length).total_seconds())
+    if seconds < 60:
+        return _("%(n)s s", n=seconds)
+    if seconds < 3_600:
+        return _("%(n)s min", n=seconds // 60)
+    if seconds < 86_400:
+        return _("%(n)s h", n=seconds // 3_600)
+    return _("%(n)s d", n=number(seconds // 86_400))
+
+
+def relative(at: datetime, now: datetime, zone: str) -> str:
+    """`in 12 min`, `4 min ago`; from a day on, the day and the time in `zone`."""
+    if abs(at - now) >= DAY:
+        return day_and_time(at, now, zone)
+    if int(abs(at - now).total_seconds()) == 0:
+        return _("now")
+    return _("in %(span)s", span=span(at - now)) if at > now else _("%(span)s ago", span=span(now - at))
+
+
+def day_and_time(at: datetime, now: datetime, zone: str) -> str:
+    """`tomorrow 10:00`, `Fri 15 Aug 10:00`, with the year where it is another one."""
+    local, today = at.astimezone(ZoneInfo(zone)), now.astimezone(ZoneInfo(zone))
+    days = (local.date() - today.date()).days
+    if days == 1:
+        return _("tomorrow %(clock)s", clock=clock(at, zone))
+    if days == -1:
+        return _("yesterday %(clock)s", clock=clock(at, zone))
+    pattern = "EEE d MMM" if local.year == today.year else "d MMM y"
+    return f"{format_date(local.date(), pattern, locale=LOCALE)} {clock(at, zone)}"
+
+
+def exact(at: datetime, zone: str) -> str:
+    """`Thu 14 Aug 2031, 12:00:00 UTC`: what stands behind every relative time."""
+    local = at.astimezone(ZoneInfo(zone))
+    return format_datetime(local, "EEE d MMM y, HH:mm:ss", locale=LOCALE) + f" {local.tzname()}"
+
+
+def clock(at: datetime, zone: str) -> str:
+    """`14:03`, in `zone`."""
+    return at.astimezone(ZoneInfo(zone)).strftime("%H:%M")
+
+
+def number(value: int) -> str:
+    return format_decimal(value, locale=LOCALE)
+
+
+def count(value: int | None) -> str:
+    """A capped count: `3,412`, `10,000+`, or `many` where counting took too long."""
+    if value is None:
+        return _("many")
+    return f"{number(MOST_COUNTED)}+" if value > MOST_COUNTED else number(value)
+
+
+def block(code: str | None) -> str:
+    """Why a follow-up was blocked, in words; a code that has none yet as it is stored."""
+    return str(BLOCKS.get(code, code)) if code else ""  # type: ignore[call-overload]
+
+
+def action(name: str, refused: bool) -> str:
+    """An audit action as a timeline tells it; one that has no words yet is shown as it is stored."""
+    words = REFUSED_ACTIONS.get(name) if refused else ACTIONS.get(name)
+    return str(words or (_("%(name)s refused", name=name) if refused else name))
+
+
+def purpose(code: str | None) -> str:
+    """A stored reason in words, or as it is stored."""
+    return str(PURPOSES.get(code, code)) if code else ""

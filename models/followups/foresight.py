@@ -1,0 +1,110 @@
+"""What each gate would say if a follow-up fired now, judged by the function that the sweep calls."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import and_, or_, select
+from sqlalchemy.orm import Session
+
+from models.declarations import Declared, Fault
+from models.followups.policy import Case, Parsed, Policy, Verdict, judge, policy_of
+from models.followups.records import Block, Contact, ContactState, FollowUp, Status
+
+OPEN = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One gate, judged alone. `block` is the reason it gives where it stops; None for quiet hours."""
+
+    block: Block | None
+    verdict: Verdict
+
+    @property
+    def passes(self) -> bool:
+        return self.verdict.fires
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """All gates in their order, and what they come to. `fires` counts the customer's in the window."""
+
+    gates: tuple[Gate, ...]
+    verdict: Verdict
+    policy: Policy | None
+    faults: tuple[Fault, ...]
+    contact: Contact | None
+    fires: int
+
+
+def foresee(session: Session, followup: FollowUp, *, declared: Declared, now: datetime) -> Foresight:
+    """Judge a pending follow-up as if it fired at `now`. It locks nothing and promises nothing."""
+    parsed = policy_of(declared, followup.agent)
+    contact = session.scalars(
+        select(Contact).where(Contact.tenant_id == followup.tenant_id, Contact.customer == followup.customer)
+    ).one_or_none()
+    policy = parsed.policy
+    window = policy.ceiling.window if policy and policy.ceiling else None
+    case = Case(
+        policy=policy,
+        contact_state=contact.state if contact else None,
+        oldest_of_pair=not _older_twin(session, followup, now),
+        fires=_fires(session, followup, now, window) if window else (),
+    )
+    return _judged(case, parsed, contact, now)
+
+
+def _judged(case: Case, parsed: Parsed, contact: Contact | None, now: datetime) -> Foresight:
+    granted = ContactState.GRANTED
+    policy = case.policy or OPEN
+    # Each gate alone: the others are given what lets everything through.
+    alone = (
+        (Block.POLICY_INVALID, Case(OPEN if case.policy else None, granted)),
+        (Block.CONSENT, Case(OPEN, granted if case.contact_state else None)),
+        (Block.REVOKED, Case(OPEN, _only(case, ContactState.REVOKED))),
+        (Block.UNAVAILABLE, Case(OPEN, _only(case, ContactState.UNAVAILABLE))),
+        (None, Case(Policy(quiet_hours=policy.quiet_hours), granted)),
+        (Block.DEDUP, Case(OPEN, granted, oldest_of_pair=case.oldest_of_pair)),
+        (Block.FREQUENCY, Case(Policy(ceiling=policy.ceiling), granted, fires=case.fires)),
+        (Block.HOLDOUT, Case(OPEN, granted, holdout=case.holdout)),
+    )
+    return Foresight(
+        gates=tuple(Gate(block, judge(one, now)) for block, one in alone),
+        verdict=judge(case, now),
+        policy=case.policy,
+        faults=parsed.faults,
+        contact=contact,
+        fires=len(case.fires),
+    )
+
+
+def _only(case: Case, state: ContactState) -> ContactState:
+    return state if case.contact_state == state else ContactState.GRANTED
+
+
+def _older_twin(session: Session, followup: FollowUp, now: datetime) -> bool:
+    """Whether an older due record of the same agent, customer and reason is pending."""
+    query = select(FollowUp.id).where(
+        FollowUp.tenant_id == followup.tenant_id,
+        FollowUp.customer == followup.customer,
+        FollowUp.status == Status.PENDING,
+        FollowUp.agent == followup.agent,
+        FollowUp.reason == followup.reason,
+        FollowUp.due_at <= now,
+        or_(FollowUp.at < followup.at, and_(FollowUp.at == followup.at, FollowUp.id < followup.id)),
+    )
+    return session.scalars(query.limit(1)).first() is not None
+
+
+def _fires(session: Session, followup: FollowUp, now: datetime, window: timedelta) -> Sequence[datetime]:
+    """When the customer was fired at within the window, whichever agent it was."""
+    found = session.scalars(
+        select(FollowUp.fired_at).where(
+            FollowUp.tenant_id == followup.tenant_id,
+            FollowUp.customer == followup.customer,
+            FollowUp.status == Status.FIRED,
+            FollowUp.fired_at >= now - window,
+        )
+    )
+    return [at for at in found if at is not None]

@@ -1,0 +1,259 @@
+"""The people who use the console: accounts, their role in each tenant, and one-time sign-in links."""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import uuid4
+
+from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from models import audit, locks, text
+from models.actors import Actor
+from models.base import Base, Serial
+from models.errors import Conflict, Forbidden, Invalid, NotFound
+from models.tenants import PLATFORM, Tenant
+
+LINK_LASTS = timedelta(minutes=15)
+LONGEST_EMAIL = 200
+
+_EMAIL = re.compile(r"[^\s@<>\"',;:\\]+@[^\s@<>\"',;:\\]+")
+
+
+class Role(StrEnum):
+    """What a person may do in one tenant; each may all that the one before may."""
+
+    VIEWER = "viewer"
+    MARKETER = "marketer"
+    LEAD = "lead"
+    ADMIN = "admin"
+
+
+class Operator(Base):
+    """One person's account. `password` is a hash, null until one is set; changing `fs_uniquifier` ends all
+    sessions of theirs."""
+
+    __tablename__ = "operator"
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    email: Mapped[str] = mapped_column(String(LONGEST_EMAIL), unique=True)
+    password: Mapped[str | None] = mapped_column(String(255))
+    active: Mapped[bool] = mapped_column(Boolean, default=True)
+    fs_uniquifier: Mapped[str] = mapped_column(String(64), unique=True)
+    created_at: Mapped[datetime]
+    signed_in_at: Mapped[datetime | None]
+
+
+class Membership(Base):
+    """The role of one person in one tenant; no row means that the tenant does not exist for them."""
+
+    __tablename__ = "membership"
+
+    operator_id: Mapped[int] = mapped_column(ForeignKey("operator.id"), primary_key=True)
+    tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"), primary_key=True)
+    role: Mapped[str] = mapped_column(String(20))
+    created_at: Mapped[datetime]
+
+    __table_args__ = (Index("ix_membership_tenant_id", "tenant_id"),)
+
+
+class SignInLink(Base):
+    """A link that signs one person in, once. Only the digest of its secret is kept."""
+
+    __tablename__ = "sign_in_link"
+
+    id: Mapped[Serial]
+    operator_id: Mapped[int] = mapped_column(ForeignKey("operator.id"))
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    made_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    used_at: Mapped[datetime | None]
+
+    __table_args__ = (Index("ix_sign_in_link_operator_id", "operator_id"),)
+
+
+def add(
+    session: Session, email: str, *, tenant: Tenant, role: str, actor: Actor, now: datetime
+) -> tuple[Operator, bool]:
+    """Give `email` the role `role` in `tenant`, making the account if there is none yet.
+
+    Returns the operator and whether anything changed. Raises `Invalid` on `email` or `role`.
+    """
+    wanted = as_role(role)
+    operator = locks.one(session, select(Operator).where(Operator.email == _email(email)))
+    if operator is None:
+        operator = Operator(
+            email=_email(email), active=True, fs_uniquifier=uuid4().hex, created_at=now, signed_in_at=None
+        )
+        session.add(operator)
+        session.flush()
+    membership = session.get(Membership, (operator.id, tenant.id))
+    before = membership.role if membership else None
+    if before == wanted:
+        return operator, False
+    if membership is None:
+        session.add(
+            Membership(operator_id=operator.id, tenant_id=tenant.id, role=wanted.value, created_at=now)
+        )
+    else:
+        membership.role = wanted.value
+    action = "operator.role_changed" if before else "operator.added"
+    _record(session, operator, tenant.id, action, actor, now, {"role_before": before, "role": wanted.value})
+    session.flush()
+    return operator, True
+
+
+def as_role(value: str) -> Role:
+    """Raises `Invalid` on `role`."""
+    if value not in set(Role):
+        raise Invalid("role", f"must be one of {', '.join(Role)}")
+    return Role(value)
+
+
+def by_email(session: Session, email: str) -> Operator:
+    """The operator with the address `email`, in any case. Raises `NotFound`."""
+    operator = session.scalars(select(Operator).where(Operator.email == email.strip().lower())).one_or_none()
+    if operator is None:
+        raise NotFound("operator")
+    return operator
+
+
+def first_admin(session: Session, tenant: Tenant) -> Operator | None:
+    """Whoever became an admin of `tenant` first, or None."""
+    return session.scalars(
+        select(Operator)
+        .join(Membership, Membership.operator_id == Operator.id)
+        .where(Membership.tenant_id == tenant.id, Membership.role == Role.ADMIN)
+        .order_by(Membership.created_at, Operator.id)
+        .limit(1)
+    ).first()
+
+
+def memberships(session: Session, operator: Operator) -> Sequence[tuple[Tenant, Role]]:
+    """The tenants that the operator may see, by key, each with their role."""
+    rows = session.execute(
+        select(Tenant, Membership.role)
+        .join(Membership, Membership.tenant_id == Tenant.id)
+        .where(Membership.operator_id == operator.id)
+        .order_by(Tenant.key)
+    )
+    return [(tenant, Role(role)) for tenant, role in rows]
+
+
+def make_link(session: Session, operator: Operator, *, actor: Actor, now: datetime) -> str:
+    """The secret of a new one-time sign-in link, good for 15 minutes. Raises `Conflict` if switched off."""
+    if not operator.active:
+        raise Conflict("This account is switched off, so it gets no sign-in link.", current=operator)
+    secret = secrets.token_urlsafe(32)
+    session.add(
+        SignInLink(operator_id=operator.id, digest=_digest(secret), made_at=now, expires_at=now + LINK_LASTS)
+    )
+    _record(session, operator, _home(session, operator), "operator.link_made", actor, now)
+    return secret
+
+
+def peek_link(session: Session, secret: str, *, now: datetime) -> Operator | None:
+    """Whom the link would sign in, without using it; None for one that is unknown, used or too old."""
+    return session.scalars(
+        select(Operator)
+        .join(SignInLink, SignInLink.operator_id == Operator.id)
+        .where(
+            SignInLink.digest == _digest(secret),
+            SignInLink.used_at.is_(None),
+            SignInLink.expires_at > now,
+            Operator.active,
+        )
+    ).one_or_none()
+
+
+def use_link(session: Session, secret: str, *, now: datetime) -> Operator:
+    """Use the link up and return whom it signs in. Raises `Forbidden` for one that can't be used."""
+    link = locks.one(session, select(SignInLink).where(SignInLink.digest == _digest(secret)))
+    operator = session.get(Operator, link.operator_id) if link else None
+    if link is None or operator is None or link.used_at or link.expires_at <= now or not operator.active:
+        raise Forbidden("This link was used already or is older than 15 minutes. Ask for a new one.")
+    link.used_at = now
+    return operator
+
+
+def signed_in(session: Session, operator: Operator, *, by: str, now: datetime) -> None:
+    """Record that the operator signed in; `by` says how (link, password)."""
+    operator.signed_in_at = now
+    _record(
+        session, operator, _home(session, operator), "operator.signed_in", as_actor(operator), now, purpose=by
+    )
+
+
+def sign_in_refused(session: Session, operator: Operator, *, now: datetime) -> None:
+    """Record that somebody gave a wrong password for the account of `operator`."""
+    _record(
+        session,
+        operator,
+        _home(session, operator),
+        "operator.signed_in",
+        Actor.system("sign-in"),
+        now,
+        purpose="password",
+        result=audit.Result.REFUSED,
+    )
+
+
+def set_password(session: Session, operator: Operator, hashed: str, *, actor: Actor, now: datetime) -> None:
+    """Give the account the password of which `hashed` is the hash; all its sessions end."""
+    operator.password = hashed
+    operator.fs_uniquifier = uuid4().hex
+    _record(session, operator, _home(session, operator), "operator.password_set", actor, now)
+
+
+def as_actor(operator: Operator) -> Actor:
+    return Actor.operator(str(operator.id), operator.email)
+
+
+def _home(session: Session, operator: Operator) -> int:
+    """The tenant whose audit tells of the account itself: the first it got, else `platform`."""
+    first = session.scalars(
+        select(Membership.tenant_id)
+        .where(Membership.operator_id == operator.id)
+        .order_by(Membership.created_at, Membership.tenant_id)
+        .limit(1)
+    ).first()
+    return first or session.scalars(select(Tenant.id).where(Tenant.key == PLATFORM)).one()
+
+
+def _record(
+    session: Session,
+    operator: Operator,
+    tenant_id: int,
+    action: str,
+    actor: Actor,
+    now: datetime,
+    detail: dict[str, object] | None = None,
+    *,
+    purpose: str | None = None,
+    result: audit.Result = audit.Result.SUCCESS,
+) -> None:
+    audit.append(
+        session,
+        tenant_id=tenant_id,
+        actor=actor,
+        action=action,
+        resource=("operator", str(operator.id)),
+        now=now,
+        purpose=purpose,
+        detail=detail,
+        result=result,
+    )
+
+
+def _email(value: str) -> str:
+    email = text.required(value, "email", longest=LONGEST_EMAIL).strip().lower()
+    if _EMAIL.fullmatch(email) is None:
+        raise Invalid("email", "is not a mail address such as lead@acme.test")
+    return email
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
