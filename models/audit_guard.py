@@ -34,7 +34,7 @@ class Frame:
     transaction: SessionTransaction
     changes: Counter[Row] = field(default_factory=Counter)
     events: Counter[Row] = field(default_factory=Counter)
-    rolled_back: bool = False
+    committed: bool = False
 
 
 def audited(resource_type: str, *, status: str = "status") -> Callable[[T], T]:
@@ -92,11 +92,11 @@ def _on_begin(session: Session, transaction: SessionTransaction) -> None:
         session.info[_FRAMES].append(Frame(transaction))
 
 
-@event.listens_for(DeskSession, "after_soft_rollback")
-def _on_rollback(session: Session, previous: SessionTransaction) -> None:
-    for frame in session.info.get(_FRAMES, ()):
-        if frame.transaction is previous:
-            frame.rolled_back = True
+@event.listens_for(DeskSession, "after_commit")
+def _on_committed(session: Session) -> None:
+    # Also called when a savepoint is released, before it ends. Whatever else ends it was a rollback, of which
+    # the session tells only after the end, when it is too late to drop what the savepoint counted.
+    session.info[_FRAMES][-1].committed = True
 
 
 @event.listens_for(DeskSession, "after_transaction_end")
@@ -105,7 +105,7 @@ def _on_end(session: Session, transaction: SessionTransaction) -> None:
     if not frames or frames[-1].transaction is not transaction:
         return
     ended = frames.pop()
-    if frames and not ended.rolled_back:
+    if frames and ended.committed:
         frames[-1].changes.update(ended.changes)
         frames[-1].events.update(ended.events)
 

@@ -51,11 +51,13 @@ def claim(
     )
     task = _locked(session, tenant_id, task_id)
     check_version(task, expected_version, "task")
+    closed = contact is None or contact.state == ContactState.REVOKED
+    if closed and task.status == TaskStatus.QUEUED:
+        move_task(session, task, TaskStatus.CANCELLED, actor=actor, reason="opted_out", now=now)
+    if closed and task.status == TaskStatus.CANCELLED:
+        raise ClaimRefused
     if task.status != TaskStatus.QUEUED:
         raise Conflict(f"This task is {task.status} already, so it can't be claimed.", current=task)
-    if contact is None or contact.state == ContactState.REVOKED:
-        move_task(session, task, TaskStatus.CANCELLED, actor=actor, reason="opted_out", now=now)
-        raise ClaimRefused
     move_task(session, task, TaskStatus.DISPATCHED, actor=actor, reason=None, now=now)
     return task
 

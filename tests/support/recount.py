@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -32,7 +33,7 @@ def assert_audit_matches(session: Session) -> None:
             assert chain[0][0] is None, f"{kind} {id} begins with {chain[0]}"
             assert all(
                 before[1] == after[0] and after[0] != after[1]
-                for before, after in zip(chain, chain[1:], strict=False)
+                for before, after in pairwise(chain)
             ), f"{kind} {id} has a broken chain: {chain}"
             assert chain[-1][1] == state, f"{kind} {id} is {state}, but its events end at {chain[-1]}"
 
