@@ -196,7 +196,7 @@ def _release(session: Session, started: Started, *, now: datetime) -> None:
 def close_dead(session: Session, everies: dict[str, timedelta], *, now: datetime) -> int:
     """Close runs whose holder let the lease run out, so that none shows as running for ever. Commits.
 
-    Returns how many there were. Only runs that began longer than a lease ago are looked at.
+    Returns how many there were.
     """
     closed = 0
     for run_id, name in dead(session, now=now):
@@ -216,7 +216,6 @@ def dead(session: Session, *, now: datetime) -> list[tuple[int, str]]:
         .outerjoin(SweepLease, SweepLease.run_id == SweepRun.id)
         .where(
             SweepRun.status == RunStatus.RUNNING.value,
-            SweepRun.started_at < now - LEASE,
             or_(SweepLease.expires_at.is_(None), SweepLease.expires_at <= now),
         )
         .order_by(SweepRun.id)

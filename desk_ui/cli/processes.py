@@ -69,7 +69,7 @@ def scheduler() -> None:
 @click.option("--limit", type=click.IntRange(1, schedule.HIGHEST_LIMIT), help="The most rows of this run.")
 @json_option
 def sweep(name: str, at: datetime | None, limit: int | None) -> None:
-    """Run one sweep here and now, without Redis, lease or slot. Where lateness is judged it does not count."""
+    """Run one sweep here and now, without Redis, lease or slot. It does not count for lateness."""
     with at_work() as work:
         found = schedule.sweeps(work.declared)[name]
         moment = at or work.now

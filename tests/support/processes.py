@@ -1,0 +1,128 @@
+"""Real processes of the installation, started and ended by a test, each with its log in a file."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.redis import die_with_parent
+
+ENDED_WITHIN_S = 20
+
+
+@dataclass
+class Process:
+    """One process and what it wrote."""
+
+    name: str
+    popen: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self.popen.poll() is None
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def kill(self) -> int:
+        """End it by SIGKILL; its return code."""
+        self.popen.kill()
+        return self.popen.wait(ENDED_WITHIN_S)
+
+    def stop(self) -> int:
+        """Ask it to end, and end it if it does not; its return code."""
+        if self.is_alive:
+            self.popen.send_signal(signal.SIGTERM)
+        try:
+            return self.popen.wait(ENDED_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            return self.popen.wait(ENDED_WITHIN_S)
+
+
+@dataclass
+class Processes:
+    """The processes of one test, with the environment that they share."""
+
+    folder: Path
+    env: dict[str, str]
+    all: list[Process] = field(default_factory=list)
+
+    def desk(self, *args: str, **env: str) -> Process:
+        """Start `desk ARGS`."""
+        return self.python("-m", "desk_ui.cli", *args, **env)
+
+    def python(self, *args: str, **env: str) -> Process:
+        """Start this interpreter with `args`; `env` adds to what the processes share."""
+        log = self.folder / f"process-{len(self.all)}.log"
+        with open(log, "wb") as output:
+            popen = subprocess.Popen(
+                [sys.executable, *args],
+                env={**_inherited(), **self.env, **env},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                process_group=0,
+                preexec_fn=die_with_parent(),
+            )
+        process = Process(" ".join(args), popen, log)
+        self.all.append(process)
+        return process
+
+    def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run `desk ARGS` to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "desk_ui.cli", *args],
+            env={**_inherited(), **self.env, **env},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def stop(self) -> None:
+        for process in self.all:
+            if process.is_alive:
+                process.popen.send_signal(signal.SIGTERM)
+        for process in self.all:
+            process.stop()
+
+    def dead(self) -> list[str]:
+        """The names of those that ended, with what they wrote last."""
+        return [
+            f"{process.name} ended with {process.popen.returncode}: {process.output()[-2_000:]}"
+            for process in self.all
+            if not process.is_alive
+        ]
+
+
+@contextmanager
+def running(folder: Path, database_url: str, redis_url: str | None, **env: str) -> Iterator[Processes]:
+    """Processes on one database and Redis. All of them are stopped at the end."""
+    shared = {
+        "DATABASE_URL": database_url,
+        "DESK_VAR": str(folder),
+        "DESK_CONFIG": str(folder / "desk.toml"),
+        "SECRET_KEY": os.environ["SECRET_KEY"],
+        **({"REDIS_URL": redis_url} if redis_url else {}),
+        **env,
+    }
+    processes = Processes(folder, shared)
+    try:
+        yield processes
+    finally:
+        processes.stop()
+
+
+def _inherited() -> dict[str, str]:
+    kept = {"PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH"}
+    return {name: value for name, value in os.environ.items() if name in kept}
