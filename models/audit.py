@@ -42,6 +42,7 @@ class AuditEvent(Base):
     __table_args__ = (
         Index("ix_audit_event_tenant_at", "tenant_id", "at", "id"),
         Index("ix_audit_event_resource", "tenant_id", "resource_type", "resource_id", "at", "id"),
+        Index("ix_audit_event_type", "tenant_id", "resource_type", "at", "id"),
         Index("ix_audit_event_tenant_action", "tenant_id", "action", "at", "id"),
         Index("ix_audit_event_tenant_actor", "tenant_id", "actor_id", "at", "id"),
         Index(

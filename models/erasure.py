@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Delete, and_, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from models import audit, bulk, text
+from models import audit, bulk, idempotency, text
 from models.actors import Actor
 from models.base import is_sqlite
 from models.conversations import Conversation
@@ -110,6 +110,7 @@ def _erase(session: Session, scope: _Scope) -> dict[str, int]:
     counts["conversations"] = _gone(session, delete(Conversation).where(scope.of(Conversation)))
     _gone(session, delete(RevokeEvent).where(scope.of(RevokeEvent)))
     counts["contacts"] = _gone(session, delete(Contact).where(scope.of(Contact)))
+    idempotency.forget(session, scope.tenant_id, scope.customer)
     _forget(session, scope)
     return counts
 

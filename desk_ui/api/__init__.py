@@ -2,11 +2,27 @@
 
 from flask import Flask, Response, current_app, request
 
-from desk_ui.api import bodies, followups, limits, problems
+from desk_ui.api import (
+    audit,
+    bodies,
+    contacts,
+    endpoints,
+    events,
+    followups,
+    limits,
+    messages,
+    openapi,
+    outcomes,
+    problems,
+    sweeps,
+    tasks,
+    tenants,
+)
 from desk_ui.api.operations import blueprint
 from desk_ui.api.paths import AnythingConverter
 
-AREAS = (followups,)
+# Importing an area declares its calls.
+AREAS = (audit, contacts, endpoints, events, followups, messages, openapi, outcomes, sweeps, tasks, tenants)
 
 
 def register(app: Flask) -> None:

@@ -105,8 +105,8 @@ Time = Annotated[
     PlainSerializer(clock.iso, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-Limit = Annotated[int, BeforeValidator(_digits), Field(ge=1, le=MOST_ITEMS)]
-WholeNumber = Annotated[int, BeforeValidator(_digits), Field(ge=1, le=LARGEST_INTEGER)]
+Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS), BeforeValidator(_digits)]
+WholeNumber = Annotated[int, Field(ge=1, le=LARGEST_INTEGER), BeforeValidator(_digits)]
 Cursor = Annotated[
     str,
     StringConstraints(min_length=1, max_length=500),

@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from flask import g
 from pydantic import Field
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
@@ -281,4 +280,4 @@ def _at(call: Call, given: str) -> datetime:
     return booking.parse_at(given, call.now)
 
 
-rows.shape(FollowUp, lambda followup: show(followup, g.api_tenant_key))
+rows.shape(FollowUp, lambda followup: show(followup, rows.tenant_key()))

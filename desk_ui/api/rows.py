@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from flask import g
 from pydantic import BaseModel
 
 _SHAPES: dict[type[Any], Callable[[Any], BaseModel]] = {}
@@ -19,3 +20,9 @@ def shown(value: Any) -> Any:
     if known is not None:
         return known(value).model_dump(mode="json")
     return value if isinstance(value, str | int | float | dict | list) else None
+
+
+def tenant_key() -> str:
+    """The caller's tenant, which every row that they see belongs to."""
+    key: str = g.api_tenant_key
+    return key

@@ -1,0 +1,230 @@
+"""Webhook endpoints over HTTP: where a tenant has its events sent."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from desk_ui.api import paging, rows
+from desk_ui.api.fields import Given, Nothing, Paged, Shown, Text, Time, Version, Versioned
+from desk_ui.api.operations import Call, Reply, operation
+from desk_ui.api.paths import as_uuid
+from desk_ui.api.refusals import Refused
+from models import endpoints
+from models.endpoints import URL_LENGTH, EndpointState, WebhookEndpoint
+from models.errors import Invalid, NotFound
+
+ORDER = paging.Order("endpoints", WebhookEndpoint.created_at, WebhookEndpoint.id)
+Url = Annotated[str, StringConstraints(min_length=1, max_length=URL_LENGTH)]
+EventTypes = Annotated[
+    list[Text], Field(min_length=1, max_length=100, description="Event types, or `*` alone for all.")
+]
+
+
+class EndpointShown(Shown):
+    """Where events are sent. `failures` counts failed attempts in a row."""
+
+    id: UUID
+    tenant: str
+    url: str
+    event_types: list[str]
+    active: bool
+    failures: int
+    created_at: Time
+    updated_at: Time
+    version: int
+
+
+class EndpointMade(EndpointShown):
+    """An endpoint with its secret, which is shown this once."""
+
+    secret: str
+
+
+class EndpointPage(Shown):
+    items: list[EndpointShown]
+    next_cursor: str | None
+
+
+class EndpointGiven(Given):
+    url: Url
+    event_types: EventTypes = Field(default_factory=lambda: [endpoints.ALL])
+    active: bool = True
+
+
+class EndpointChange(Given):
+    url: Url | None = None
+    event_types: EventTypes | None = None
+    active: bool | None = None
+    version: Version | None = None
+
+
+class EventSent(Shown):
+    event_id: int
+
+
+def _shape(endpoint: WebhookEndpoint, tenant: str) -> dict[str, Any]:
+    return {
+        "id": endpoint.id,
+        "tenant": tenant,
+        "url": endpoint.url,
+        "event_types": endpoint.event_types,
+        "active": endpoint.active,
+        "failures": endpoint.failures,
+        "created_at": endpoint.created_at,
+        "updated_at": endpoint.updated_at,
+        "version": endpoint.version,
+    }
+
+
+def subject(session: Session, tenant_id: int, path: Any) -> str | None:
+    try:
+        return str(endpoints.get(session, tenant_id, as_uuid(path["id"], "endpoint")).id)
+    except NotFound:
+        return None
+
+
+def _shown(call: Call, endpoint: WebhookEndpoint) -> EndpointShown:
+    return EndpointShown(**_shape(endpoint, call.tenant.key))
+
+
+@operation("endpoints.list", "GET", "/endpoints", scope="read", query=Paged, answers={200: EndpointPage})
+def list_endpoints(call: Call) -> Reply:
+    """List webhook endpoints, newest first."""
+    given: Paged = call.query
+    query = select(WebhookEndpoint).where(
+        WebhookEndpoint.tenant_id == call.tenant.id, WebhookEndpoint.state != EndpointState.REMOVED
+    )
+    found, cursor = paging.page(call.session, query, ORDER, limit=given.limit, cursor=given.cursor)
+    return Reply(200, EndpointPage(items=[_shown(call, one) for one in found], next_cursor=cursor))
+
+
+@operation("endpoints.get", "GET", "/endpoints/<id>", scope="read", answers={200: EndpointShown})
+def get(call: Call, id: str) -> Reply:
+    """Read one webhook endpoint."""
+    return Reply(200, _shown(call, endpoints.get(call.session, call.tenant.id, as_uuid(id, "endpoint"))))
+
+
+@operation(
+    "endpoints.add",
+    "POST",
+    "/endpoints",
+    scope="operate",
+    body=EndpointGiven,
+    answers={201: EndpointMade},
+    point="api.endpoints.add",
+    answers_secret=True,
+    conflicts=True,
+)
+def add(call: Call) -> Reply:
+    """Have events sent to an address. The answer holds the secret that signs them, this once."""
+    given: EndpointGiven = call.body
+    endpoint, secret = endpoints.add(
+        call.session,
+        call.tenant,
+        url=given.url,
+        event_types=given.event_types,
+        active=given.active,
+        settings=call.settings,
+        actor=call.actor,
+        now=call.now,
+    )
+    return Reply(201, EndpointMade(**_shape(endpoint, call.tenant.key), secret=secret))
+
+
+@operation(
+    "endpoints.change",
+    "PATCH",
+    "/endpoints/<id>",
+    scope="operate",
+    body=EndpointChange,
+    answers={200: EndpointShown},
+    point="api.endpoints.change",
+    refused=Refused("endpoint.updated", "endpoint", subject),
+    conflicts=True,
+)
+def change(call: Call, id: str) -> Reply:
+    """Change an endpoint's address or event types, pause it or resume it."""
+    given: EndpointChange = call.body
+    for name in given.model_fields_set - {"version"}:
+        if getattr(given, name) is None:
+            raise Invalid(name, "must not be null")
+    endpoint = endpoints.update(
+        call.session,
+        call.tenant.id,
+        as_uuid(id, "endpoint"),
+        url=given.url,
+        event_types=given.event_types,
+        active=given.active,
+        settings=call.settings,
+        actor=call.actor,
+        now=call.now,
+        expected_version=given.version,
+    )
+    return Reply(200, _shown(call, endpoint))
+
+
+@operation(
+    "endpoints.remove",
+    "DELETE",
+    "/endpoints/<id>",
+    scope="operate",
+    answers={204: None},
+    point="api.endpoints.remove",
+    refused=Refused("endpoint.removed", "endpoint", subject),
+)
+def remove(call: Call, id: str) -> Reply:
+    """Remove an endpoint and forget its secret. What still waits for it is given up."""
+    endpoints.remove(call.session, call.tenant.id, as_uuid(id, "endpoint"), actor=call.actor, now=call.now)
+    return Reply(204)
+
+
+@operation(
+    "endpoints.rotate_secret",
+    "POST",
+    "/endpoints/<id>/secret",
+    scope="operate",
+    body=Versioned,
+    answers={200: EndpointMade},
+    point="api.endpoints.rotate_secret",
+    refused=Refused("endpoint.secret_rotated", "endpoint", subject),
+    answers_secret=True,
+    conflicts=True,
+)
+def rotate_secret(call: Call, id: str) -> Reply:
+    """Give an endpoint a new secret, in force from the next attempt on."""
+    endpoint, secret = endpoints.rotate_secret(
+        call.session,
+        call.tenant.id,
+        as_uuid(id, "endpoint"),
+        settings=call.settings,
+        actor=call.actor,
+        now=call.now,
+        expected_version=call.body.version,
+    )
+    return Reply(200, EndpointMade(**_shape(endpoint, call.tenant.key), secret=secret))
+
+
+@operation(
+    "endpoints.test",
+    "POST",
+    "/endpoints/<id>/test",
+    scope="operate",
+    body=Nothing,
+    answers={202: EventSent},
+    point="api.endpoints.test",
+    refused=Refused("endpoint.tested", "endpoint", subject),
+    conflicts=True,
+)
+def test(call: Call, id: str) -> Reply:
+    """Send an `endpoint.test` event to this endpoint alone."""
+    event = endpoints.test(
+        call.session, call.tenant.id, as_uuid(id, "endpoint"), actor=call.actor, now=call.now
+    )
+    call.session.flush()
+    return Reply(202, EventSent(event_id=event.id))
+
+
+rows.shape(WebhookEndpoint, lambda endpoint: EndpointShown(**_shape(endpoint, rows.tenant_key())))
