@@ -86,12 +86,14 @@ def _insert(session: Session, **values: Any) -> bool:
     """Insert a waiting slot unless there is one for the sweep and moment; whether it was inserted."""
     insert = sqlite.insert if is_sqlite(session) else postgresql.insert
     row = {"state": SlotState.WAITING.value, "enqueues": 0, "missed": 0, **values}
-    result: CursorResult[Any] = session.execute(  # type: ignore[assignment]
-        insert(table_of(SweepSlot))
+    table = table_of(SweepSlot)
+    made = session.execute(
+        insert(table)
         .values(**{key: getattr(value, "value", value) for key, value in row.items()})
         .on_conflict_do_nothing(index_elements=["name", "slot_at"])
+        .returning(table.c.id)
     )
-    return result.rowcount == 1
+    return made.first() is not None
 
 
 def _to_enqueue(now: datetime) -> ColumnElement[bool]:
