@@ -17,12 +17,11 @@ from desk_ui.cli.work import make_folder_of
 from jobs import queues, schedule
 from jobs import redis as servers
 from jobs.app import MIGRATIONS, make_app
-from models import clock, declarations, sweep_states
+from models import clock, declarations, retention, sweep_states
 from models.base import db, is_sqlite, read_only
 from models.clock import iso
 from models.database import is_current
 from models.declarations import Declared, Fault
-from models.followups import retention
 from models.followups.policy import policies
 from models.settings import Settings, settings
 from models.sweeps import SweepSlot
@@ -74,6 +73,7 @@ def examine(here: Settings) -> Iterator[Check]:
                 yield _scheduler(session)
                 yield _lateness(session)
         db.session.remove()
+        db.engine.dispose()
     yield from _redis(here)
 
 

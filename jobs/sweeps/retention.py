@@ -1,12 +1,45 @@
 """Purge what the retention rules no longer keep."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from models import audit_seals, declarations, delivery_retention, idempotency, sweep_history
+from models import retention as rules
+from models.declarations import Declared
+from models.followups import retention as followups
 from models.sweeping import Counts
+from models.transactions import commit
 
 
 def retention(session: Session, *, now: datetime, limit: int) -> Counts:
-    """Purge what the retention rules no longer keep."""
-    return Counts()
+    """Purge what the retention rules no longer keep; `limit` holds for each of them."""
+    whole = Counts()
+    for counts in _purges(session, declarations.current(session), now, limit):
+        whole.examined += counts.examined
+        whole.changed += counts.changed
+        whole.errors += counts.errors
+        whole.faults += counts.faults
+        whole.capped |= counts.capped
+        for name, number in counts.own.items():
+            whole.add(name, number)
+    return whole
+
+
+def _purges(session: Session, declared: Declared, now: datetime, limit: int) -> Iterator[Counts]:
+    yield followups.purge(session, declared=declared, now=now, limit=limit)
+    yield delivery_retention.purge(session, declared=declared, now=now, limit=limit)
+    yield sweep_history.purge(session, now=now, limit=limit)
+    yield _idempotency_keys(session, now, limit)
+    kept = None if rules.faults(declared) else rules.period(declared, "audit")
+    if kept is not None:
+        counts = audit_seals.purge(session, before=now - kept, now=now, limit=limit)
+        counts.own = {"audit_events": counts.own["purged"]}
+        yield counts
+
+
+def _idempotency_keys(session: Session, now: datetime, limit: int) -> Counts:
+    gone = idempotency.purge(session, now=now, limit=limit)
+    commit(session, "retention.idempotency")
+    return Counts(examined=gone, changed=gone, capped=gone >= limit, own={"idempotency_keys": gone})

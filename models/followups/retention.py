@@ -5,9 +5,9 @@ conversations without any, only where `[retention] messages` is declared. Contac
 stay: consent is not forgotten by time.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, delete, exists, select
@@ -15,41 +15,20 @@ from sqlalchemy.orm import Session
 
 from models import audit, bulk
 from models.actors import Actor
-from models.clock import parse_duration
 from models.conversations import Conversation
-from models.declarations import Declared, Fault
-from models.errors import Invalid
+from models.declarations import Declared
 from models.followups.records import TERMINAL, AgentTask, FollowUp, Outcome, Status, TaskEvent, TaskStatus
 from models.followups.tasks import move_task
 from models.messages import Message
+from models.retention import faults, period
 from models.sweeping import Counts
 from models.tenants import Tenant
 from models.transactions import commit
 
 ACTOR = Actor.system("retention")
 BATCH = 500
-DEFAULTS: Mapping[str, str | None] = {"followups": "90d", "messages": None}
 # A dispatched task may have reached the customer: nothing takes it back, and its prompt is not kept forever.
 OVER = (TaskStatus.DISPATCHED, TaskStatus.DONE, TaskStatus.FAILED, TaskStatus.CANCELLED)
-
-
-def faults(declared: Declared) -> list[Fault]:
-    """Faults of `[retention]`, each with its path and value; while there are any, nothing is purged."""
-    table, found = declared.table("retention"), []
-    for name, value in table.items():
-        path = f"retention.{name}"
-        if name not in DEFAULTS:
-            found.append(Fault(path, value, f"is not a known field; there are {', '.join(DEFAULTS)}"))
-        elif _parsed(value, path) is None:
-            found.append(Fault(path, value, "must be a duration such as 90d"))
-    return found
-
-
-def _parsed(value: Any, path: str) -> timedelta | None:
-    try:
-        return parse_duration(value, path) if isinstance(value, str) else None
-    except Invalid:
-        return None
 
 
 def purge(session: Session, *, declared: Declared, now: datetime, limit: int) -> Counts:
@@ -91,10 +70,10 @@ Step = Callable[[_Purge, int], int]
 def _steps(declared: Declared, now: datetime) -> Iterable[tuple[Step, datetime]]:
     own = {"followups": (_terminal, _lapse, _tasks, _lapse_tasks, _outcomes), "messages": (_messages, _empty)}
     for name, steps in own.items():
-        value = declared.table("retention").get(name, DEFAULTS[name])
-        if value is not None:
+        kept = period(declared, name)
+        if kept is not None:
             for step in steps:
-                yield step, now - parse_duration(value, f"retention.{name}")
+                yield step, now - kept
 
 
 def _in_batches(run: _Purge, step: Step, limit: int) -> None:

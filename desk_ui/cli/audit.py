@@ -1,0 +1,84 @@
+"""`desk audit`: whether the chain of seals holds, and the events themselves, streamed."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from desk_ui.cli.exporting import cell
+from desk_ui.cli.output import as_json, json_option, say
+from desk_ui.cli.work import at_work
+from models import audit_seals, tenants
+from models.audit_reading import COLUMNS, stream
+from models.audit_seals import Verification
+from models.base import read_only
+
+
+@click.group()
+def audit() -> None:
+    """The audit: verify it, or export it."""
+
+
+@audit.command()
+@json_option
+def verify() -> None:
+    """Recompute the chain of seals; exit code 1, with the first bad range, if it does not hold."""
+    with read_only(), at_work() as work:
+        audit_seals.snapshot(work.session)
+        found = audit_seals.verify(work.session)
+    say(_told(found), _as_dict(found))
+    if not found.ok:
+        click.get_current_context().exit(1)
+
+
+@audit.command()
+@click.option("--tenant", "key", help="One tenant's events only; all of them unless given.")
+@click.option("--format", "chosen", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
+@click.option("--json", "lines", is_flag=True, help="The same as --format jsonl.")
+def export(key: str | None, chosen: str, lines: bool) -> None:
+    """Audit events, oldest first, streamed to standard output."""
+    with read_only(), at_work() as work:
+        tenant = tenants.get(work.session, key) if key else None
+        rows = stream(work.session, tenant)
+        if lines or chosen == "jsonl":
+            for row in rows:
+                sys.stdout.write(as_json(row) + "\n")
+        else:
+            _write_csv(rows)
+
+
+def _write_csv(rows: Iterator[dict[str, Any]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        row["detail"] = json.dumps(row["detail"], ensure_ascii=False, sort_keys=True)
+        writer.writerow([cell(row[name]) for name in COLUMNS])
+
+
+def _told(found: Verification) -> str:
+    if found.bad is not None:
+        return f"The audit does NOT hold at positions {found.bad.first} to {found.bad.last}: {found.why}."
+    purged = (
+        f" Positions up to {found.purged_upto} were purged by the retention." if found.purged_upto else ""
+    )
+    newest = f" The newest seal is {found.head}." if found.head else ""
+    return (
+        f"The audit holds: {found.sealed} events in {found.ranges} sealed ranges, "
+        f"{found.unsealed} not sealed yet.{purged}{newest}"
+    )
+
+
+def _as_dict(found: Verification) -> dict[str, Any]:
+    bad = None if found.bad is None else {"first": found.bad.first, "last": found.bad.last, "why": found.why}
+    return {
+        "ok": found.ok,
+        "bad": bad,
+        "ranges": found.ranges,
+        "sealed": found.sealed,
+        "unsealed": found.unsealed,
+        "purged_upto": found.purged_upto,
+        "head": found.head,
+    }
