@@ -8,12 +8,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Integer, String, Uuid, update
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Integer,
+    String,
+    Update,
+    Uuid,
+    and_,
+    literal,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from models import audit, bulk, outbox
 from models.actors import Actor
-from models.base import UtcDateTime
+from models.base import UtcDateTime, is_sqlite
 from models.followups.records import AgentTask, Contact, ContactState, FollowUp, Status, TaskStatus
 from models.followups.tasks import command
 
@@ -75,7 +87,7 @@ def _fire(session: Session, tenant_id: int, due: Sequence[Due], now: datetime, t
     given = bulk.rows_as_table(session, "fired", {"id": Uuid(), "task_id": Uuid()}, rows)
     bulk.execute_audited(
         session,
-        _moved(given, tenant_id, now).values(
+        _moved(session, given, tenant_id, now).values(
             status=Status.FIRED.value, fired_at=now, task_id=given.c.task_id
         ),
         changed=_rows(tenant_id, due),
@@ -125,7 +137,9 @@ def _block(session: Session, tenant_id: int, due: Sequence[Due], now: datetime, 
     given = bulk.rows_as_table(session, "blocked", {"id": Uuid(), "reason": String()}, rows)
     bulk.execute_audited(
         session,
-        _moved(given, tenant_id, now).values(status=Status.BLOCKED.value, blocked_reason=given.c.reason),
+        _moved(session, given, tenant_id, now).values(
+            status=Status.BLOCKED.value, blocked_reason=given.c.reason
+        ),
         changed=_rows(tenant_id, due),
     )
     for record, reason in reasons:
@@ -142,7 +156,7 @@ def _defer(session: Session, tenant_id: int, due: Sequence[Due]) -> None:
     bulk.execute_unaudited(
         session,
         update(FollowUp)
-        .where(FollowUp.tenant_id == tenant_id, FollowUp.id == given.c.id)
+        .where(_is_given(session, tenant_id, given))
         .values(deferred_until=given.c.until)
         .execution_options(synchronize_session=False),
     )
@@ -183,14 +197,23 @@ def _bump(session: Session, tenant_id: int, cells: Sequence[ContactCell], now: d
         cell.fired_now, cell.exhausted = 0, False
 
 
-def _moved(given: Any, tenant_id: int, now: datetime) -> Any:
+def _moved(session: Session, given: FromClause, tenant_id: int, now: datetime) -> Update:
     """The update of the records in `given`; only those still pending, which the row count proves."""
     return (
         update(FollowUp)
-        .where(FollowUp.tenant_id == tenant_id, FollowUp.id == given.c.id, FollowUp.status == Status.PENDING)
+        .where(_is_given(session, tenant_id, given), FollowUp.status == Status.PENDING)
         .values(updated_at=now, version=FollowUp.version + 1)
         .execution_options(synchronize_session=False)
     )
+
+
+def _is_given(session: Session, tenant_id: int, given: FromClause) -> ColumnElement[bool]:
+    """Whether a record is one of `given`."""
+    if not is_sqlite(session):
+        return and_(FollowUp.tenant_id == tenant_id, FollowUp.id == given.c.id)
+    # Without statistics SQLite reads all that is pending for the tenant; by pairs it goes along the key.
+    keys = select(literal(tenant_id), given.c.id).correlate(None)
+    return and_(tuple_(FollowUp.tenant_id, FollowUp.id).in_(keys), FollowUp.id == given.c.id)
 
 
 def _rows(tenant_id: int, due: Sequence[Due]) -> list[tuple[str, int, str]]:
