@@ -30,7 +30,7 @@ def followups(file: BinaryIO, key: str, given: str | None) -> None:
     total = ImportResult()
     with at_work() as work:
         tenant = tenants.get(work.session, key)
-        chosen = Format(given) if given else _by_name(file.name)
+        chosen = Format(given) if given else _by_name(getattr(file, "name", ""))
         for part in import_file(work.session, tenant, file, format=chosen, actor=work.actor, now=work.now):
             total.imported += part.imported
             total.skipped += part.skipped
@@ -40,7 +40,7 @@ def followups(file: BinaryIO, key: str, given: str | None) -> None:
         click.get_current_context().exit(1)
 
 
-def _by_name(name: str) -> Format:
+def _by_name(name: str | int) -> Format:
     return Format.CSV if str(name).lower().endswith(".csv") else Format.JSONL
 
 

@@ -58,6 +58,7 @@ def at_work() -> Iterator[Work]:
             yield Work(app, session, here, declared, at_command_line(), now)
         finally:
             db.session.remove()
+            db.engine.dispose()
 
 
 def at_command_line() -> Actor:

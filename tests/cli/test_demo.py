@@ -1,0 +1,57 @@
+"""`desk demo`: data in every state, as if the domain had lived through it."""
+
+import pytest
+from sqlalchemy import func, select
+
+from models import audit, declarations
+from models.demo import Size, fill
+from models.followups.records import AgentTask, Block, Contact, ContactState, FollowUp, Status, TaskStatus
+from models.tenants import Tenant
+from tests.cli.test_import_export import two_records
+from tests.support.create import create_tenant
+
+
+def states_of(session, column):
+    return set(session.scalars(select(column).distinct()))
+
+
+@pytest.mark.slow
+def test_demo_shows_every_state_with_its_events_when_the_tenant_is_empty(desk, session):
+    ran = desk.ok("demo", "--json")
+    assert ran.json["tenant"] == "demo"
+    assert ran.json["sample_declarations"] is True
+    assert states_of(session, FollowUp.status) == set(Status)
+    # A holdout needs an experiment, and those come later.
+    assert states_of(session, FollowUp.blocked_reason) - {None} == set(Block) - {Block.HOLDOUT}
+    assert states_of(session, Contact.state) == set(ContactState)
+    assert states_of(session, AgentTask.status) >= set(TaskStatus) - {TaskStatus.CANCELLED}
+    assert session.scalars(select(func.count()).where(FollowUp.deferred_until.is_not(None))).one() > 0
+    assert session.scalars(select(func.count()).where(FollowUp.rearmed_from.is_not(None))).one() > 0
+    told = select(func.count()).where(
+        audit.AuditEvent.resource_type == "followup",
+        audit.AuditEvent.action.in_(("followup.fired", "followup.blocked", "followup.cancelled")),
+    )
+    over = select(func.count()).where(FollowUp.status != Status.PENDING)
+    assert session.scalars(told).one() == session.scalars(over).one()
+
+
+def test_demo_is_refused_when_the_tenant_has_data(desk, session):
+    desk.ok("import", "followups", "-", "--tenant", "platform", input=two_records())
+    ran = desk("demo", "--tenant", "platform", "--json")
+    assert (ran.code, ran.error["code"]) == (1, "conflict")
+    assert session.scalars(select(func.count()).select_from(FollowUp)).one() == 2
+
+
+@pytest.mark.slow
+def test_demo_keeps_the_declarations_when_there_is_a_file(desk, session):
+    desk.config.write_text('[agents.mine.followup]\narm = "a"\n')
+    assert desk.ok("demo", "--tenant", "other", "--json").json["sample_declarations"] is False
+    assert set(declarations.current(session).table("agents")) == {"mine"}
+    assert session.scalars(select(Tenant.key).where(Tenant.key == "other")).one() == "other"
+
+
+@pytest.mark.slow
+def test_demo_makes_ten_thousand_rows_when_large(session, now):
+    tenant = create_tenant(session, now=now)
+    counts = fill(session, tenant, now=now, size=Size.LARGE)
+    assert sum(counts.values()) >= 10_000
