@@ -61,7 +61,8 @@ def configure(app: Flask, settings: Settings) -> None:
     app.config.update(
         SECRET_KEY=settings.secret_key,
         SQLALCHEMY_DATABASE_URI=settings.database_url,
-        SQLALCHEMY_ENGINE_OPTIONS={"pool_pre_ping": True},
+        # Parameters hold customers' words, which belong in no log and no run record.
+        SQLALCHEMY_ENGINE_OPTIONS={"pool_pre_ping": True, "hide_parameters": True},
     )
     app.extensions["desk_settings"] = settings
     db.init_app(app)

@@ -4,11 +4,9 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import ForeignKey, Index, Integer, String, Text, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import CursorResult
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models.base import Base, is_sqlite
@@ -99,8 +97,11 @@ def forget(session: Session, tenant_id: int, customer: str | None = None) -> int
         # As a JSON string of its own; by position, since LIKE on SQLite takes c-1 and C-1 for the same.
         position = func.instr if is_sqlite(session) else func.strpos
         statement = statement.where(position(KeptAnswer.answer, json.dumps(customer, ensure_ascii=False)) > 0)
-    result: CursorResult[Any] = session.execute(statement.values(answer=None))  # type: ignore[assignment]
-    return result.rowcount
+    forgotten = session.scalars(
+        statement.values(answer=None).returning(KeptAnswer.call),
+        execution_options={"synchronize_session": False},
+    )
+    return len(forgotten.all())
 
 
 def purge(session: Session, *, now: datetime, limit: int) -> int:
@@ -126,5 +127,6 @@ def _insert(session: Session, call: Call, now: datetime) -> bool:
         status=0,
         created_at=now,
     )
-    result: CursorResult[Any] = session.execute(statement.on_conflict_do_nothing())  # type: ignore[assignment]
-    return result.rowcount == 1
+    # By the row that comes back: psycopg tells no row count of such an insert.
+    made = statement.on_conflict_do_nothing().returning(KeptAnswer.call)
+    return session.execute(made).first() is not None

@@ -29,7 +29,13 @@ class Counts:
         """Count a row that failed, keeping its id and traceback for the sweeps page."""
         self.errors += 1
         if len(self.faults) < KEPT_ERRORS:
-            lines = traceback.format_exception(error)
+            # PostgreSQL repeats the row under DETAIL: customers' words, which don't belong here.
+            lines = [
+                line
+                for part in traceback.format_exception(error)
+                for line in part.splitlines(keepends=True)
+                if not line.startswith("DETAIL:")
+            ]
             self.faults.append({"tenant_id": tenant_id, "row": row, "error": "".join(lines)[-4_000:]})
 
     def as_dict(self) -> Mapping[str, Any]:
