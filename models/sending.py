@@ -38,6 +38,7 @@ class Parcel:
     endpoint_id: UUID
     version: int
     attempt: int
+    due_at: datetime
     url: str
     secret: str
     event_id: int
@@ -180,10 +181,11 @@ def claim(session: Session, endpoint_id: UUID, *, now: datetime, limit: int) -> 
             break
         if delivery.state == State.DELIVERING and not _survives_loss(session, delivery, now):
             continue
+        due_at = delivery.next_attempt_at or now
         set_state(delivery, State.DELIVERING, now)
         delivery.attempts += 1
         delivery.claimed_at, delivery.next_attempt_at = now, now + LEASE
-        parcels.append(_parcel(delivery, event, endpoint))
+        parcels.append(_parcel(delivery, event, endpoint, due_at))
     commit(session, "deliveries.claim")
     return parcels
 
@@ -219,13 +221,14 @@ def _survives_loss(session: Session, delivery: Delivery, now: datetime) -> bool:
     return not over
 
 
-def _parcel(delivery: Delivery, event: OutboxEvent, endpoint: WebhookEndpoint) -> Parcel:
+def _parcel(delivery: Delivery, event: OutboxEvent, endpoint: WebhookEndpoint, due_at: datetime) -> Parcel:
     return Parcel(
         delivery_id=delivery.id,
         tenant_id=delivery.tenant_id,
         endpoint_id=endpoint.id,
         version=delivery.version,
         attempt=delivery.attempts,
+        due_at=due_at,
         url=endpoint.url,
         secret=endpoint.secret,
         event_id=event.id,
@@ -242,7 +245,7 @@ def release(session: Session, parcels: list[Parcel], *, now: datetime) -> None:
         if delivery is not None:
             set_state(delivery, State.PENDING if parcel.attempt == 1 else State.FAILED, now)
             delivery.attempts -= 1
-            delivery.claimed_at, delivery.next_attempt_at = None, now
+            delivery.claimed_at, delivery.next_attempt_at = None, parcel.due_at
     commit(session, "deliveries.release")
 
 
