@@ -1,6 +1,7 @@
 """The HTTP API: one file an area, each call declared by one decorator."""
 
 from flask import Flask, Response, current_app, request
+from sqlalchemy.exc import OperationalError
 
 from desk_ui.api import (
     audit,
@@ -18,7 +19,7 @@ from desk_ui.api import (
     tasks,
     tenants,
 )
-from desk_ui.api.operations import blueprint
+from desk_ui.api.operations import blueprint, unavailable
 from desk_ui.api.paths import AnythingConverter
 
 # Importing an area declares its calls.
@@ -44,5 +45,7 @@ def _finish(response: Response) -> Response:
 @blueprint.errorhandler(Exception)
 def _unexpected(error: Exception) -> Response:
     """A fault of ours: the caller learns the request's id, the log everything."""
+    if isinstance(error, OperationalError):
+        return unavailable(error)
     current_app.logger.exception("unexpected fault, request %s", problems.request_id(), exc_info=error)
     return problems.problem("error", "Something failed on our side, and nothing was done.")

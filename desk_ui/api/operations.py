@@ -189,8 +189,7 @@ def _answer(declared: Operation, parts: Mapping[str, Any]) -> Response:
         return response
     except OperationalError as error:
         rollback(session)
-        current_app.logger.warning("The database was busy or away: %s", error.orig)
-        return _unavailable()
+        return unavailable(error)
 
 
 def _allow(declared: Operation, caller: Caller) -> None:
@@ -274,7 +273,9 @@ def _response(reply: Reply) -> Response:
     return Response(reply.document.model_dump_json(), reply.status, mimetype="application/json")
 
 
-def _unavailable() -> Response:
+def unavailable(error: OperationalError) -> Response:
+    """503: the database was busy for longer than a call waits, or is away."""
+    current_app.logger.warning("the database was busy or away: %s", error.orig)
     response = problems.problem(
         "unavailable", "The database is busy or can't be reached. Nothing was done; send the call again."
     )

@@ -1,8 +1,11 @@
 """A client of the HTTP API in the same process, which checks what holds for every answer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Flask
+from sqlalchemy import Select
+from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
 from desk_ui.api.problems import KINDS
@@ -51,3 +54,12 @@ def code_of(response: TestResponse) -> str:
     """The problem's code."""
     kind: str = response.get_json()["type"]
     return kind.removeprefix("/problems/")
+
+
+def read(session: Session, query: Select[Any]) -> Sequence[Any]:
+    """What `query` finds now. Leaves no transaction open, which on SQLite would hold the write lock."""
+    session.rollback()
+    found = session.scalars(query).all()
+    session.expunge_all()
+    session.rollback()
+    return found
