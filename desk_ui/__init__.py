@@ -2,13 +2,15 @@
 
 from flask import Flask
 
-from desk_ui import api, console, health, requests
 from jobs.app import configure
 from models.settings import Settings
 
 
 def create_app(settings: Settings) -> Flask:
     """The application that `desk web` serves."""
+    # Imported here: workers, scheduler and command line share this package and need none of the pages.
+    from desk_ui import api, console, health, requests
+
     app = Flask(__name__)
     configure(app, settings)
     requests.register(app)

@@ -12,6 +12,8 @@ from models.followups import retention as followups
 from models.sweeping import Counts
 from models.transactions import commit
 
+BATCH = 500
+
 
 def retention(session: Session, *, now: datetime, limit: int) -> Counts:
     """Purge what the retention rules no longer keep; `limit` holds for each of them."""
@@ -40,6 +42,13 @@ def _purges(session: Session, declared: Declared, now: datetime, limit: int) -> 
 
 
 def _idempotency_keys(session: Session, now: datetime, limit: int) -> Counts:
-    gone = idempotency.purge(session, now=now, limit=limit)
-    commit(session, "retention.idempotency")
-    return Counts(examined=gone, changed=gone, capped=gone >= limit, own={"idempotency_keys": gone})
+    counts = Counts(own={"idempotency_keys": 0})
+    while (room := min(BATCH, limit - counts.examined)) > 0:
+        gone = idempotency.purge(session, now=now, limit=room)
+        commit(session, "retention.idempotency")
+        counts.examined += gone
+        if gone < room:
+            break
+    counts.changed = counts.own["idempotency_keys"] = counts.examined
+    counts.capped = counts.examined >= limit
+    return counts

@@ -1,6 +1,7 @@
 """An engine for a test: a database of either kind, a Redis, a desk.toml with short intervals, processes."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -96,9 +97,23 @@ class Engine:
 
 @pytest.fixture
 def engine(database: Database, tmp_path: Path) -> Iterator[Engine]:
-    (tmp_path / "desk.toml").write_text(DESK_TOML)
+    with running(database, tmp_path) as engine:
+        yield engine
+
+
+@pytest.fixture
+def sqlite_engine(sqlite_database: Database, tmp_path: Path) -> Iterator[Engine]:
+    """For what does not depend on the kind of database."""
+    sqlite_database.reset()
+    with running(sqlite_database, tmp_path) as engine:
+        yield engine
+
+
+@contextmanager
+def running(database: Database, folder: Path) -> Iterator[Engine]:
+    (folder / "desk.toml").write_text(DESK_TOML)
     with (
-        redis.server(tmp_path) as server,
-        processes.running(tmp_path, database.url, server.url) as started,
+        redis.server(folder) as server,
+        processes.running(folder, database.url, server.url) as started,
     ):
         yield Engine(database, server, started)
