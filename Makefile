@@ -47,7 +47,7 @@ types: .venv/.test
 	$(BIN)/mypy
 
 screenshots: .venv/.test test-needs
-	$(BIN)/python -m tests.support.screenshots screenshots
+	$(BIN)/python -m tests.browser.screenshots screenshots
 
 audit-deps: .venv/.test
 	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/base.txt

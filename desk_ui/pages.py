@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from flask import Flask, current_app, g, get_flashed_messages, request, session
 from flask_babel import Babel
+from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from flask_wtf.csrf import generate_csrf
 
@@ -22,6 +23,7 @@ SWEEPS_REREAD_AFTER = timedelta(seconds=5)
 class SweepLine:
     """How one sweep stands, in words for the bar."""
 
+    key: str
     name: str
     late_since: datetime | None
     paused: bool
@@ -53,8 +55,30 @@ class Surroundings:
         return request.full_path.rstrip("?") if request.method == "GET" else request.form.get("back", "/")
 
     @property
-    def sweeps(self) -> list[SweepLine]:
-        return _sweeps(g.now) if g.get("operator") else []
+    def sweep_health(self) -> list[tuple[str, str, str, str]]:
+        """How the sweeps stand: each as tone, shape, words, and the names that the words leave out."""
+        if not g.get("operator"):
+            return []
+        lines = _sweeps(g.now)
+        late = [line.name for line in lines if line.late_since is not None]
+        paused = [line.name for line in lines if line.paused]
+        found = []
+        if late:
+            text = (
+                _("%(name)s is late", name=late[0]) if len(late) == 1 else _("%(n)s sweeps late", n=len(late))
+            )
+            found.append(("bad", "triangle", text, ", ".join(late)))
+        if paused:
+            text = _("%(name)s paused", name=", ".join(paused))
+            found.append(("warn", "pause", text, ""))
+        return found or [("good", "disc", _("Sweeps on time"), "")]
+
+    @property
+    def next_run(self) -> datetime | None:
+        """When follow-ups are looked at next, unless that is in doubt."""
+        lines = _sweeps(g.now) if g.get("tenant") else []
+        firing = next((line for line in lines if line.key == "fire_followups"), None)
+        return firing.next_due_at if firing and not firing.paused and not firing.late_since else None
 
     @property
     def flashes(self) -> list[tuple[str, str]]:
@@ -80,6 +104,7 @@ def _sweeps(now: datetime) -> list[SweepLine]:
     states = sweep_states.states(found, cadences(declarations.current(found)), now=now)
     lines = [
         SweepLine(
+            state.name,
             str(words.SWEEPS.get(state.name, state.name)),
             state.late_since,
             state.paused is not None,

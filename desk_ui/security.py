@@ -61,6 +61,7 @@ def register(app: Flask) -> Limiter:
         strategy="moving-window",
     )
     limiter.init_app(app)
+    app.extensions["desk_limiter"] = limiter
     return limiter
 
 

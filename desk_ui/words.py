@@ -9,6 +9,7 @@ from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 
 from desk_ui.paging import MOST_COUNTED
+from models.actors import ActorType
 from models.followups.records import Block, ContactState
 from models.operators import Role
 
@@ -16,12 +17,12 @@ LOCALE = "en_GB"
 DAY = timedelta(days=1)
 
 BLOCKS = {
-    Block.POLICY_INVALID: _l("the agent's policy can't be used"),
+    Block.POLICY_INVALID: _l("the policy can't be used"),
     Block.CONSENT: _l("no consent on record"),
     Block.REVOKED: _l("the customer opted out"),
     Block.UNAVAILABLE: _l("earlier messages had no reply"),
-    Block.DEDUP: _l("an older one for the same reason was due"),
-    Block.FREQUENCY: _l("the customer had enough messages"),
+    Block.DEDUP: _l("an older one was due first"),
+    Block.FREQUENCY: _l("message limit reached"),
     Block.HOLDOUT: _l("held out by the experiment"),
 }
 CONTACTS = {
@@ -36,9 +37,9 @@ ROLES = {
     Role.ADMIN: _l("admin"),
 }
 SWEEPS = {
-    "fire_followups": _l("Fire follow-ups"),
-    "deliver": _l("Deliver events"),
-    "seal_audit": _l("Seal the audit"),
+    "fire_followups": _l("Firing"),
+    "deliver": _l("Delivery"),
+    "seal_audit": _l("Sealing of the audit"),
     "retention": _l("Retention"),
 }
 ACTIONS = {
@@ -70,21 +71,24 @@ PURPOSES = {
 
 
 def span(length: timedelta) -> str:
-    """A length of time in its largest unit: `12 s`, `4 min`, `3 h`, `2 d`."""
+    """A length of time in its largest unit: `12 s`, `4 min`, `24 h`, `2 d`."""
     seconds = int(abs(length).total_seconds())
     if seconds < 60:
         return _("%(n)s s", n=seconds)
     if seconds < 3_600:
         return _("%(n)s min", n=seconds // 60)
-    if seconds < 86_400:
+    if seconds < 2 * 86_400:
         return _("%(n)s h", n=seconds // 3_600)
     return _("%(n)s d", n=number(seconds // 86_400))
 
 
 def relative(at: datetime, now: datetime, zone: str) -> str:
     """`in 12 min`, `4 min ago`; from a day on, the day and the time in `zone`."""
-    if abs(at - now) >= DAY:
-        return day_and_time(at, now, zone)
+    return day_and_time(at, now, zone) if abs(at - now) >= DAY else distance(at, now)
+
+
+def distance(at: datetime, now: datetime) -> str:
+    """`in 12 min`, `4 min ago`, `6 d ago`."""
     if int(abs(at - now).total_seconds()) == 0:
         return _("now")
     return _("in %(span)s", span=span(at - now)) if at > now else _("%(span)s ago", span=span(now - at))
@@ -105,7 +109,10 @@ def day_and_time(at: datetime, now: datetime, zone: str) -> str:
 def exact(at: datetime, zone: str) -> str:
     """`Thu 14 Aug 2031, 12:00:00 UTC`: what stands behind every relative time."""
     local = at.astimezone(ZoneInfo(zone))
-    return format_datetime(local, "EEE d MMM y, HH:mm:ss", locale=LOCALE) + f" {local.tzname()}"
+    name = local.tzname() or zone
+    # Where a zone has no letters of its own, its name is a bare offset.
+    named = name if name.isalpha() else f"UTC{name}"
+    return format_datetime(local, "EEE d MMM y, HH:mm:ss", locale=LOCALE) + f" {named}"
 
 
 def clock(at: datetime, zone: str) -> str:
@@ -133,6 +140,13 @@ def action(name: str, refused: bool) -> str:
     """An audit action as a timeline tells it; one that has no words yet is shown as it is stored."""
     words = REFUSED_ACTIONS.get(name) if refused else ACTIONS.get(name)
     return str(words or (_("%(name)s refused", name=name) if refused else name))
+
+
+def actor(kind: str, label: str) -> str:
+    """Who did it, as a timeline tells it."""
+    if kind == ActorType.SYSTEM:
+        return _("the sweep “%(name)s”", name=SWEEPS[label]) if label in SWEEPS else label
+    return _("%(name)s over the API", name=label) if kind == ActorType.API else label
 
 
 def purpose(code: str | None) -> str:

@@ -162,8 +162,12 @@ class Scene:
         return frozenset(agent for agent in policies(self.declared) if self.is_quiet(agent))
 
     def is_quiet(self, agent: str) -> bool:
+        return self.quiet_until(agent, self.now) is not None
+
+    def quiet_until(self, agent: str, at: datetime) -> datetime | None:
+        """When the agent's quiet hours that hold at `at` end; None outside them."""
         policy = policy_of(self.declared, agent).policy
-        return bool(policy and policy.quiet_hours and policy.quiet_hours.end_of(self.now))
+        return policy.quiet_hours.end_of(at) if policy and policy.quiet_hours else None
 
     def row(self, columns: Iterable[Any]) -> Row:
         row = Row(*columns)
@@ -247,10 +251,11 @@ def agents(declared: Declared, filters: Filters) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a timeline: an audit event, or a try to deliver what it sent."""
+    """One audit event, as a timeline shows it."""
 
     at: datetime
     action: str
+    actor_type: str
     actor: str
     purpose: str | None
     refused: bool
@@ -269,11 +274,16 @@ def timeline(session: Session, tenant: Tenant, followup_id: UUID) -> list[Entry]
         .order_by(AuditEvent.at, AuditEvent.id)
         .limit(200)
     )
-    return [Entry(e.at, e.action, e.actor_label, e.purpose, e.result != "success", e.detail) for e in events]
+    return [
+        Entry(e.at, e.action, e.actor_type, e.actor_label, e.purpose, e.result != "success", e.detail)
+        for e in events
+    ]
 
 
 def deliveries(session: Session, tenant: Tenant, followup_id: UUID) -> list[Any]:
-    """What was told to whom about one follow-up: event type, url, state, attempts, last status, at."""
+    """What was told to whom about one follow-up: event type, url, state, attempts, last status, at.
+
+    The pages show no more of the url than its origin: what comes after may be a secret."""
     return list(
         session.execute(
             select(

@@ -15,6 +15,7 @@ from desk_ui.followups import queries
 from desk_ui.followups.queries import Filters, Row, Scene, Tab
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, refusal
+from models import endpoints
 from models.errors import Conflict
 from models.followups import transitions
 from models.followups.foresight import Foresight, Gate, foresee
@@ -94,8 +95,11 @@ def _waiting_aside(row: Row, scene: Scene) -> str:
         )
     if row.deferred_until is not None and row.deferred_until > scene.now:
         return _("quiet hours end at %(at)s", at=words.clock(row.deferred_until, zone))
+    quiet_until = scene.quiet_until(row.agent, max(row.due_at, scene.now))
+    if quiet_until is not None:
+        return _("quiet hours then, until %(at)s", at=words.clock(quiet_until, zone))
     if row.due_at <= scene.now:
-        return _("waits for a run") if row.overdue else _("the next run takes it")
+        return _("no run took it yet") if row.overdue else _("the next run takes it")
     if row.zone and row.zone != zone:
         return _("%(at)s for the customer", at=words.clock(row.due_at, row.zone))
     return ""
@@ -212,6 +216,8 @@ class DetailView:
     def mark(self) -> Mark:
         return mark(self.row, overdue=self.thin.overdue, held=self.thin.held or self.scene.paused)
 
+    origin = staticmethod(endpoints.origin)
+
     @property
     def list_url(self) -> str:
         return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params())
@@ -248,7 +254,8 @@ class DetailView:
 
 def detail(session: Session, scene: Scene, followup: FollowUp, list_query: str) -> DetailView:
     """Read all that the page of `followup` shows; `list_query` is the list that led to it."""
-    filters, _unusable = Filters.from_args(dict(parse_qsl(list_query)))
+    given = dict(parse_qsl(list_query)) or {"tab": followup.status}
+    filters, _unusable = Filters.from_args(given)
     foresight = foresee(session, followup, declared=scene.declared, now=scene.now)
     waits = followup.status == Status.PENDING
     thin = queries.one(session, scene, followup.id)

@@ -1,0 +1,191 @@
+import dataclasses
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import select, update
+
+from models import bulk, clock, endpoints
+from models.base import db
+from models.deliveries import Delivery
+from models.followups import contacts
+from models.followups.firing import fire_due
+from models.followups.foresight import foresee
+from models.followups.records import Block, Contact, FollowUp
+from models.outbox import OutboxEvent
+from tests.console.visiting import SETTER_UP
+from tests.support.declare import declared
+
+LIST = "/acme/followups"
+
+
+def opt_out(desk, tenant, customer):
+    return desk.tell(
+        lambda session: contacts.revoke(
+            session, tenant, customer, by="operator", actor=SETTER_UP, now=clock.now()
+        )
+    )
+
+
+def make_due(desk, followup, at):
+    desk.tell(
+        lambda session: bulk.execute_unaudited(
+            session, update(FollowUp).where(FollowUp.id == followup.id).values(at=at)
+        )
+    )
+
+
+def fire_all(desk, at=None):
+    later = at or clock.now() + timedelta(hours=2)
+    desk.tell(lambda session: fire_due(session, declared=declared(), now=later, limit=100))
+
+
+def test_page_tells_what_each_gate_would_say_when_pending(desk, acme, lead):
+    followup = desk.followup(acme, reason="pix pending", customer="c-1042")
+    page = lead.open(f"{LIST}/{followup.id}")
+    assert page.title == "pix pending, c-1042 · Recovery Desk"
+    assert "As things stand it would fire." in page.text
+    assert page.text.count("Lets through") == 8
+    assert "0 of 2 messages sent in the last 24 h" in page.text
+    assert "0 of 3" in page.text
+
+
+def test_page_shows_the_gates_after_the_one_that_stops_as_not_reached(desk, acme, lead):
+    followup = desk.followup(acme)
+    desk.tell(lambda session: bulk.execute_unaudited(session, update(Contact).values(sends_without_reply=3)))
+    other = desk.followup(acme, customer="c-2", agent="nobody")
+    page = lead.open(f"{LIST}/{other.id}")
+    assert "It would be blocked" in page.text
+    assert "This agent is not declared in desk.toml." in page.text
+    assert (page.text.count("Stops it"), page.text.count("Not reached")) == (1, 7)
+    assert "3 of 3" in lead.open(f"{LIST}/{followup.id}").text
+
+
+def test_page_tells_who_did_what_and_why_when_it_is_over(desk, acme, lead):
+    followup = desk.followup(acme, customer="c-1042")
+    opt_out(desk, acme, "c-1042")
+    page = lead.open(f"{LIST}/{followup.id}")
+    assert "Booked by tests over the API" in page.text
+    assert "Cancelled by tests: the customer opted out" in page.text
+    assert "Opted out" in page.text
+    assert page.text.index("Booked by") < page.text.index("Cancelled by tests")
+    assert "If it fired now" not in page.text
+    assert not [form for form in page.forms if form.action.endswith("/cancellation")]
+
+
+def test_page_tells_when_it_fired_and_that_it_will_not_again(desk, acme, lead):
+    followup = desk.followup(acme)
+    make_due(desk, followup, clock.now() - timedelta(minutes=1))
+    fire_all(desk, clock.now())
+    page = lead.open(f"{LIST}/{followup.id}")
+    assert "The agent was asked once, and is never asked again." in page.text
+    assert "Fired by the sweep “Firing”" in page.text
+    assert str(desk.read(acme, followup.id).task_id) in page.text
+
+
+def test_page_shows_a_refused_cancel_on_the_timeline(desk, acme, lead, visitor):
+    followup = desk.followup(acme)
+    viewer = visitor("viewer")
+    form = viewer.open(LIST).form("/sign-out")
+    form.action = f"{LIST}/{followup.id}/cancellation"
+    viewer.press(form, version="1")
+    page = lead.open(f"{LIST}/{followup.id}")
+    assert "Cancel refused by viewer@acme.test: role does not allow it" in page.text
+
+
+def test_page_leads_back_to_the_list_that_was_left(desk, acme, lead):
+    followup = desk.followup(acme, agent="billing")
+    shown = lead.open(f"{LIST}?agent=billing")
+    page = lead.open(shown.links["c-1"])
+    assert page.links["Follow-ups, pending"] == f"{LIST}?agent=billing"
+    answer = lead.press(page.form("/cancellation"))
+    assert answer.headers["Location"].startswith(f"{LIST}/{followup.id}?list=")
+    assert lead.follow(answer).links["Follow-ups, pending"] == f"{LIST}?agent=billing"
+
+
+def test_page_is_not_found_when_unknown_or_another_tenants(desk, acme, lead):
+    theirs = desk.followup(desk.tenant("other"))
+    pages = [lead.open(f"{LIST}/{id}") for id in (theirs.id, uuid4())]
+    texts = [page.text.replace(page.headers["X-Request-ID"], "") for page in pages]
+    assert texts[0] == texts[1]
+    assert [page.status for page in pages] == [404, 404]
+    assert lead.open(f"{LIST}/not-an-id").status == 404
+
+
+def test_page_shows_what_was_told_to_other_systems(app, desk, acme, lead):
+    settings = dataclasses.replace(
+        app.extensions["desk_settings"], webhook_allowed_hosts=frozenset({"127.0.0.1"})
+    )
+    followup = desk.followup(acme)
+    assert "Told to other systems" not in lead.open(f"{LIST}/{followup.id}").text
+
+    def publish(session):
+        now = clock.now()
+        given = {"event_types": ["*"], "settings": settings, "actor": SETTER_UP, "now": now}
+        endpoint, _secret = endpoints.add(session, acme, url="http://127.0.0.1:9/secret-path", **given)
+        event = session.scalars(select(OutboxEvent)).first()
+        session.add(
+            Delivery(
+                tenant_id=acme.id,
+                endpoint_id=endpoint.id,
+                event_id=event.id,
+                state="failed",
+                attempts=2,
+                last_status=503,
+                created_at=now,
+                updated_at=now,
+            )
+        )
+
+    desk.tell(publish)
+    text = lead.open(f"{LIST}/{followup.id}").text
+    assert "followup.scheduled http://127.0.0.1:9" in text and "secret-path" not in text
+    assert "failed, will be tried again, 2 attempts, last answer 503" in text
+
+
+CASES = {
+    "nothing": (None, {}),
+    "opted out": (Block.REVOKED, {"state": "revoked"}),
+    "silent": (Block.UNAVAILABLE, {"state": "unavailable"}),
+    "no contact": (Block.CONSENT, {"contact": None}),
+    "undeclared": (Block.POLICY_INVALID, {"agent": "nobody"}),
+    "older twin": (Block.DEDUP, {"twin": True}),
+    "ceiling": (Block.FREQUENCY, {"fires": 2}),
+    "below the ceiling": (None, {"fires": 1}),
+}
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_foresight_agrees_with_the_sweep(app, desk, acme, case):
+    expected, given = CASES[case]
+    for number in range(given.get("fires", 0)):
+        desk.followup(acme, reason=f"earlier {number}")
+    fire_all(desk)
+    followup = desk.followup(
+        acme, agent=given.get("agent", "store-support"), at=clock.now() + timedelta(hours=2)
+    )
+    now = clock.now() + timedelta(hours=3)
+    if "twin" in given:
+        twin = desk.followup(acme, reason="twin")
+        desk.tell(
+            lambda session: bulk.execute_unaudited(
+                session, update(FollowUp).where(FollowUp.id == twin.id).values(reason=followup.reason)
+            )
+        )
+    if "state" in given:
+        desk.tell(
+            lambda session: bulk.execute_unaudited(session, update(Contact).values(state=given["state"]))
+        )
+    if "contact" in given:
+        desk.tell(lambda session: [session.delete(row) for row in session.query(Contact)])
+    with app.app_context():
+        row = db.session.get_one(FollowUp, (acme.id, followup.id))
+        seen = foresee(db.session(), row, declared=declared(), now=now)
+        db.session.remove()
+    fire_all(desk, now)
+    after = desk.read(acme, followup.id)
+    assert seen.verdict.block == expected
+    assert after.status == ("blocked" if expected else "fired")
+    assert after.blocked_reason == (expected.value if expected else None)
+    stops = [gate.block for gate in seen.gates if not gate.passes]
+    assert stops == ([expected] if expected else [])
