@@ -16,7 +16,7 @@ from models.sweeping import Counts, backoff
 from models.tenants import Feature, held_agents, with_feature
 from models.transactions import commit, savepoint
 
-CHUNK = 500
+CHUNK = 1_000
 
 Pair = tuple[int, str]  # tenant id, agent
 
