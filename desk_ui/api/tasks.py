@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from desk_ui.api import paging, rows
@@ -112,13 +112,19 @@ def subject(session: Session, tenant_id: int, path: Any) -> str | None:
 def list_tasks(call: Call) -> Reply:
     """List tasks, newest first."""
     given: TaskFilter = call.query
-    query = select(AgentTask).where(AgentTask.tenant_id == call.tenant.id)
+    query = filtered(call.tenant.id, given)
+    found, cursor = paging.page(call.session, query, ORDER, limit=given.limit, cursor=given.cursor)
+    return Reply(200, TaskPage(items=[show(one, call.tenant.key) for one in found], next_cursor=cursor))
+
+
+def filtered(tenant_id: int, given: TaskFilter) -> Select[AgentTask]:
+    """The tenant's tasks that pass the filters; each filter has an index in the list's order."""
+    query = select(AgentTask).where(AgentTask.tenant_id == tenant_id)
     if given.agent is not None:
         query = query.where(AgentTask.agent == given.agent)
     if given.status is not None:
         query = query.where(AgentTask.status == given.status.value)
-    found, cursor = paging.page(call.session, query, ORDER, limit=given.limit, cursor=given.cursor)
-    return Reply(200, TaskPage(items=[show(one, call.tenant.key) for one in found], next_cursor=cursor))
+    return query
 
 
 @operation("tasks.get", "GET", "/tasks/<id>", scope="read", answers={200: TaskShown})

@@ -1,6 +1,7 @@
 """The served application on both databases, and clients that bear tokens."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from flask import Flask
 from sqlalchemy.orm import Session
 
+from desk_ui import create_app
 from models import tokens
 from models.base import db
 from models.tenants import Tenant
@@ -25,27 +27,34 @@ cancel_keywords = ["stop"]
 """
 
 
-def served_app(settings):
-    from desk_ui import api, requests
-    from jobs.app import configure
+@pytest.fixture(scope="session")
+def served(worker_folder: Path) -> Iterator[Callable[[str], Flask]]:
+    """The application that `desk web` serves, made once for each database, since making it takes long."""
+    made: dict[str, Flask] = {}
 
-    app = Flask("desk_ui")
-    configure(app, settings)
-    requests.register(app)
-    api.register(app)
-    return app
+    def serve(url: str) -> Flask:
+        if url not in made:
+            made[url] = create_app(settings_for(url, worker_folder))
+        return made[url]
+
+    yield serve
+    for app in made.values():
+        with app.app_context():
+            db.engine.dispose()
 
 
 @pytest.fixture
-def app(database: Database, tmp_path: Path) -> Iterator[Flask]:
-    """The application that `desk web` serves, its context pushed; `now` is the system's."""
+def app(served: Callable[[str], Flask], database: Database, tmp_path: Path) -> Iterator[Flask]:
+    """The served application, its context pushed, with a desk.toml of this test."""
     config = tmp_path / "desk.toml"
     config.write_text(DECLARED)
-    served = served_app(settings_for(database.url, tmp_path, DESK_CONFIG=str(config)))
-    with served.app_context():
-        yield served
-        db.session.remove()
+    app = served(database.url)
+    app.extensions["desk_settings"] = replace(app.extensions["desk_settings"], config_file=config)
+    with app.app_context():
+        # The files of SQLite were exchanged under the connections that are kept.
         db.engine.dispose()
+        yield app
+        db.session.remove()
 
 
 @pytest.fixture

@@ -1,0 +1,183 @@
+"""Each list over 100,000 rows goes by an index, and fails to when that index is dropped."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import select, text, tuple_
+
+from desk_ui.api import audit as audit_api
+from desk_ui.api import events as events_api
+from desk_ui.api import followups as followups_api
+from desk_ui.api import messages as messages_api
+from desk_ui.api import tasks as tasks_api
+from desk_ui.api.audit import AuditFilter
+from desk_ui.api.followups import FollowUpFilter
+from desk_ui.api.tasks import TaskFilter
+from models import outbox
+from models.base import db
+from models.followups.records import Status, TaskStatus
+from models.messages import Message
+from models.outbox import OutboxEvent
+from models.transactions import commit
+from tests.conftest import T
+from tests.support.plans import analyze, assert_uses_index, without
+
+pytestmark = pytest.mark.slow
+ROWS = 100_000
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def large(request):
+    """A database with 100,000 rows of each kind: two tenants, and in each filter a rare value."""
+    database = request.getfixturevalue(f"{request.param}_database")
+    database.reset()
+    with database.app.app_context():
+        with db.engine.begin() as connection:
+            _fill(connection)
+        with db.session.session_factory() as session:
+            while outbox.assign_positions(session, 10_000):
+                commit(session, "tests.create")
+            analyze(session)
+            yield session
+        db.session.remove()
+        db.engine.dispose()
+
+
+def _fill(connection):
+    metadata = db.metadata.tables
+    tenant = metadata["tenant"]
+    connection.execute(
+        tenant.insert(),
+        [{"key": f"t{n}", "name": "t", "timezone": "UTC", "features": {}, "created_at": T} for n in (1, 2)],
+    )
+    ids = list(connection.scalars(select(tenant.c.id).order_by(tenant.c.id)))[-2:]
+    conversation = metadata["conversation"]
+    connection.execute(
+        conversation.insert(),
+        [
+            {"id": n, "tenant_id": ids[0], "external_id": f"k{n}", "created_at": T, "updated_at": T}
+            for n in range(1, 101)
+        ],
+    )
+    for table, row in (
+        ("follow_up", _followup),
+        ("agent_task", _task),
+        ("audit_event", _audit),
+        ("outbox_event", _outbox),
+        ("message", _message),
+    ):
+        for start in range(0, ROWS, 10_000):
+            rows = [row(n, ids[n % 10 == 0]) for n in range(start, start + 10_000)]
+            connection.execute(metadata[table].insert(), rows)
+
+
+def _rare(n):
+    return "rare" if n % 5_000 == 1 else f"v{n % 7}"
+
+
+def _followup(n, tenant):
+    at = T + timedelta(seconds=n)
+    status = "blocked" if n % 5_000 == 1 else ("fired" if n % 3 else "cancelled")
+    return {
+        "tenant_id": tenant, "id": uuid4(), "agent": _rare(n), "customer": f"c{n % 20_000}", "at": at,
+        "reason": _rare(n), "arm": _rare(n), "status": status, "attempts": 0, "created_at": at,
+        "updated_at": at, "version": 1,
+    }  # fmt: skip
+
+
+def _task(n, tenant):
+    at = T + timedelta(seconds=n)
+    status = "queued" if n % 5_000 == 1 else "done"
+    return {
+        "id": uuid4(), "tenant_id": tenant, "agent": _rare(n), "customer": f"c{n % 20_000}", "command": {},
+        "status": status, "created_at": at, "updated_at": at, "version": 1,
+    }  # fmt: skip
+
+
+def _audit(n, tenant):
+    return {
+        "tenant_id": tenant, "at": T + timedelta(seconds=n), "actor_type": "api", "actor_id": _rare(n),
+        "actor_label": "x", "action": _rare(n), "resource_type": _rare(n), "resource_id": f"r{n % 20_000}",
+        "result": "success", "detail": {},
+    }  # fmt: skip
+
+
+def _outbox(n, tenant):
+    return {
+        "tenant_id": tenant, "aggregate_type": "x", "aggregate_id": "x", "payload": {}, "created_at": T,
+        "event_type": "rare" if n % 5_000 == 10 else f"v{n % 7}",
+    }  # fmt: skip
+
+
+def _message(n, tenant):
+    return {
+        "tenant_id": tenant, "conversation_id": n % 100 + 1, "external_id": f"m{n}", "direction": "incoming",
+        "sender": {}, "private": False, "auto_reply": False, "text": "",
+        "created_at": T + timedelta(seconds=n), "stored_at": T,
+    }  # fmt: skip
+
+
+def page_of(query, order):
+    """A page in the middle, as `paging.page` asks for it."""
+    at = T + timedelta(seconds=ROWS // 2)
+    first = uuid4() if order.id.type.python_type.__name__ == "UUID" else 50_000
+    query = query.where(tuple_(order.at, order.id) < tuple_(at, first))
+    return query.order_by(order.at.desc(), order.id.desc()).limit(51)
+
+
+def followups(session, tenant, **filters):
+    return page_of(followups_api.filtered(tenant, FollowUpFilter(**filters)), followups_api.ORDER)
+
+
+def audits(session, tenant, **filters):
+    return page_of(audit_api.filtered(session, tenant, AuditFilter(**filters)), audit_api.ORDER)
+
+
+def tasks(session, tenant, **filters):
+    return page_of(tasks_api.filtered(tenant, TaskFilter(**filters)), tasks_api.ORDER)
+
+
+def messages(session, tenant, **_filters):
+    return page_of(select(Message).where(Message.conversation_id == 7), messages_api.ORDER)
+
+
+def events(session, tenant, event_type=None):
+    query = events_api.filtered(tenant, event_type).where(OutboxEvent.position > 50_000)
+    return query.order_by(OutboxEvent.position).limit(51)
+
+
+CASES = [
+    (followups, {}, "follow_up", "ix_follow_up_created"),
+    (followups, {"agent": "rare"}, "follow_up", "ix_follow_up_agent"),
+    (followups, {"arm": "rare"}, "follow_up", "ix_follow_up_arm"),
+    (followups, {"reason": "rare"}, "follow_up", "ix_follow_up_reason"),
+    (followups, {"status": Status.BLOCKED}, "follow_up", "ix_follow_up_status_created"),
+    (followups, {"customer": "c17"}, "follow_up", "ix_follow_up_customer"),
+    (tasks, {}, "agent_task", "ix_agent_task_created"),
+    (tasks, {"agent": "rare"}, "agent_task", "ix_agent_task_agent"),
+    (tasks, {"status": TaskStatus.QUEUED}, "agent_task", "ix_agent_task_status"),
+    (audits, {}, "audit_event", "ix_audit_event_tenant_at"),
+    (audits, {"action": "rare"}, "audit_event", "ix_audit_event_tenant_action"),
+    (audits, {"resource_type": "rare"}, "audit_event", "ix_audit_event_type"),
+    (audits, {"resource_type": "v2", "resource_id": "r17"}, "audit_event", "ix_audit_event_resource"),
+    (audits, {"actor": "rare"}, "audit_event", "ix_audit_event_tenant_actor"),
+    (messages, {}, "message", "ix_message_conversation"),
+    (events, {}, "outbox_event", "ix_outbox_event_tenant_position"),
+    (events, {"event_type": "rare"}, "outbox_event", "ix_outbox_event_tenant_type_position"),
+]
+NAMES = [f"{make.__name__}-{'-'.join(filters) or 'all'}" for make, filters, _table, _index in CASES]
+
+
+@pytest.mark.parametrize(("make", "filters", "table", "index"), CASES, ids=NAMES)
+def test_list_goes_by_its_index_and_not_when_that_is_dropped(large, make, filters, table, index):
+    # Of the events only those of the small tenant: for one that has nearly all, any order will do.
+    key = "t2" if make is events else "t1"
+    tenant = large.execute(text(f"SELECT id FROM tenant WHERE key = '{key}'")).scalar_one()
+    statement = make(large, tenant, **filters)
+    large.rollback()
+    # What a rare value finds is few, and may be sorted after it was found.
+    expected = {"table": table, "index": index, "is_sorted": not filters}
+    assert_uses_index(large, statement, **expected)
+    with without(large, index), pytest.raises(AssertionError):
+        assert_uses_index(large, statement, **expected)
