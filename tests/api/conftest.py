@@ -51,10 +51,11 @@ def app(served: Callable[[str], Flask], database: Database, tmp_path: Path) -> I
     app = served(database.url)
     app.extensions["desk_settings"] = replace(app.extensions["desk_settings"], config_file=config)
     with app.app_context():
-        # The files of SQLite were exchanged under the connections that are kept.
-        db.engine.dispose()
         yield app
         db.session.remove()
+        if database.dialect == "sqlite":
+            # The next test's database is another file of the same name.
+            db.engine.dispose()
 
 
 @pytest.fixture

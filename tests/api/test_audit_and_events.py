@@ -3,7 +3,7 @@ from sqlalchemy import select
 
 from models.deliveries import Delivery
 from models.outbox import OutboxEvent
-from tests.support.api import read
+from tests.support.api import on_sqlite, read
 
 
 def book(api, number):
@@ -30,6 +30,7 @@ def test_audit_lists_the_tenants_events_by_each_filter(api):
     assert [item["resource_id"] for item in within] == [first]
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -82,6 +83,7 @@ def test_events_newest_first_go_on_by_cursor(api):
     assert api.get("/events", query_string=wrong_way).get_json()["field"] == "cursor"
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("query", "field"),
     [

@@ -2,6 +2,8 @@ from uuid import uuid4
 
 import pytest
 
+from tests.support.api import on_sqlite
+
 ENDPOINT = {"url": "https://sink.example.com/hook", "event_types": ["followup.fired"]}
 
 
@@ -24,6 +26,7 @@ def test_add_answers_422_when_an_idempotency_key_is_given(api):
     assert api.get("/endpoints").get_json()["items"] == []
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("field", "value"),
     [

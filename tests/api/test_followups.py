@@ -11,7 +11,7 @@ from models.followups.firing import fire_due
 from models.followups.records import Contact, ContactState, FollowUp
 from models.outbox import OutboxEvent
 from models.transactions import commit
-from tests.support.api import code_of, read
+from tests.support.api import code_of, on_sqlite, read
 from tests.support.create import API, create_followup, create_tenant
 from tests.support.declare import declared
 
@@ -95,6 +95,7 @@ def test_book_answers_409_when_id_comes_with_other_content(api):
     assert response.get_json()["current"]["reason"] == "pix pending"
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -126,6 +127,7 @@ def test_book_answers_422_and_writes_nothing_when_a_field_is_wrong(api, session,
     assert session.scalar(select(func.count()).select_from(Contact)) == 0
 
 
+@on_sqlite
 @pytest.mark.parametrize("field", ["agent", "customer", "at", "reason"])
 def test_book_answers_422_when_a_field_is_missing(api, field):
     response = api.post("/followups", {name: BOOKING[name] for name in BOOKING if name != field})
@@ -176,6 +178,7 @@ def test_list_filters_by_each_field(api):
     assert [one["id"] for one in found] == [every[0]["id"]]
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -245,6 +248,7 @@ def test_cancel_answers_200_when_version_is_the_one_seen(api, booked):
     assert api.post(f"/followups/{booked['id']}/cancel", {"version": 1}).status_code == 200
 
 
+@on_sqlite
 @pytest.mark.parametrize("version", [-1, 1.5, "1", True, 10**30])
 def test_cancel_answers_422_when_version_is_no_version(api, booked, version):
     response = api.post(f"/followups/{booked['id']}/cancel", {"version": version})
@@ -280,6 +284,7 @@ def test_reschedule_answers_200_with_the_new_time_when_pending(api, booked):
     assert (response.get_json()["at"], response.get_json()["version"]) == (at, 2)
 
 
+@on_sqlite
 @pytest.mark.parametrize("body", [{"at": "2001-01-01T00:00:00Z"}, {"at": "soon"}, {}])
 def test_reschedule_answers_422_when_time_is_not_ahead(api, booked, body):
     response = api.post(f"/followups/{booked['id']}/reschedule", body)

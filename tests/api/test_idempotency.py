@@ -11,7 +11,7 @@ from models.audit import AuditEvent
 from models.followups.records import FollowUp
 from models.idempotency import KeptAnswer
 from models.transactions import commit
-from tests.support.api import read
+from tests.support.api import on_sqlite, read
 
 BOOKING = {"agent": "a", "customer": "c", "at": "+6h", "reason": "r"}
 KEY = {"Idempotency-Key": "order 17"}
@@ -66,6 +66,7 @@ def test_a_key_is_forgotten_after_24_hours(api, session, now):
     assert read(session, select(KeptAnswer.call)) == []
 
 
+@on_sqlite
 @pytest.mark.parametrize("key", ["", " ", "k" * 201, "k\u00fc", "a\tb"])
 def test_a_key_that_cant_be_kept_answers_422(api, session, key):
     response = api.post("/followups", BOOKING, headers={"Idempotency-Key": key})

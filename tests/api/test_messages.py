@@ -1,5 +1,7 @@
 import pytest
 
+from tests.support.api import on_sqlite
+
 MESSAGE = {
     "id": "m-1",
     "conversation_id": "conv/1",
@@ -52,6 +54,7 @@ def test_list_shows_a_conversation_newest_first(api):
     assert api.get("/conversations/unknown/messages").status_code == 404
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("field", "value", "named"),
     [

@@ -4,6 +4,7 @@ from sqlalchemy import event, update
 from models.base import db
 from models.followups.records import FollowUp
 from models.transactions import commit
+from tests.support.api import on_sqlite
 from tests.support.create import create_followup, create_tenant
 
 
@@ -65,12 +66,14 @@ def test_pages_hold_50_unless_a_limit_is_given(api, session, acme, now):
     assert api.get("/followups?limit=51").get_json()["next_cursor"] is None
 
 
+@on_sqlite
 @pytest.mark.parametrize("limit", ["0", "201", "-1", "x", "", "1.5", "1_0", " 5", "1e1", "9" * 50, "\u0665"])
 def test_limit_answers_422_when_it_is_none(api, limit):
     response = api.get("/followups", query_string={"limit": limit})
     assert (response.status_code, response.get_json()["field"]) == (422, "limit")
 
 
+@on_sqlite
 @pytest.mark.parametrize("cursor", ["", "x", "W10.x", "a.b.c", "x" * 501, "\u0000", "eyJhIjoxfQ.aaaa"])
 @pytest.mark.parametrize("path", ["/followups", "/tasks", "/audit", "/events", "/agents", "/endpoints"])
 def test_cursor_answers_422_when_it_is_not_ours(api, path, cursor):

@@ -14,7 +14,7 @@ from models.audit import AuditEvent
 from models.followups.firing import fire_due
 from models.followups.records import AgentTask
 from models.tokens import Scope
-from tests.support.api import Client, read
+from tests.support.api import Client, on_sqlite, read
 from tests.support.create import create_followup, create_tenant
 from tests.support.declare import declared
 
@@ -162,6 +162,7 @@ def test_a_refused_scope_is_audited_when_the_row_exists(client_for, acme, api, s
     ]
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     "header",
     [

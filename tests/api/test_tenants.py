@@ -2,7 +2,7 @@ import pytest
 from sqlalchemy import select
 
 from models.audit import AuditEvent
-from tests.support.api import read
+from tests.support.api import on_sqlite, read
 
 
 def test_get_shows_the_tokens_tenant(api):
@@ -21,6 +21,7 @@ def test_change_switches_a_feature_with_one_event(api, session):
     assert len(events) == 1
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -73,6 +74,7 @@ def test_agent_that_only_has_bookings_can_be_held(api):
     assert more["next_cursor"] is None
 
 
+@on_sqlite
 @pytest.mark.parametrize("body", [{}, {"held": "yes"}, {"held": None}, {"held": 1}])
 def test_agent_answers_422_when_held_is_wrong(api, body):
     response = api.patch("/agents/store-support", body)

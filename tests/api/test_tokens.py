@@ -8,7 +8,7 @@ from models.audit import AuditEvent
 from models.errors import Conflict, Invalid, NotFound
 from models.tokens import ApiToken
 from models.transactions import commit, rollback
-from tests.support.api import read
+from tests.support.api import on_sqlite, read
 from tests.support.create import API
 
 
@@ -28,6 +28,7 @@ def test_add_keeps_only_the_digest(session, acme, now):
     assert secret not in str(events[0].detail)
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("given", "field"),
     [

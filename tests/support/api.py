@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from flask import Flask
 from sqlalchemy import Select
 from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
 from desk_ui.api.problems import KINDS
+
+# For what is refused before a database is asked anything that the two could answer differently.
+on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
 class Client:
