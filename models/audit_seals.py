@@ -80,7 +80,8 @@ def seal(session: Session, *, now: datetime, limit: int) -> Counts:
         counts.changed += len(span)
         if len(span) < size:
             return counts
-    counts.capped = _unplaced(session) > 0
+    waiting = select(AuditEvent.id).where(AuditEvent.position.is_(None)).order_by(AuditEvent.id).limit(1)
+    counts.capped = session.scalars(waiting).first() is not None
     rollback(session)
     return counts
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Index, Integer, String, select
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models import locks
@@ -50,7 +50,7 @@ class Delivery(Base):
     event_id: Mapped[int] = mapped_column(BigId, ForeignKey("outbox_event.id"))
     state: Mapped[str] = mapped_column(String(20))
     attempts: Mapped[int] = mapped_column(Integer, default=0)
-    next_attempt_at: Mapped[datetime | None]
+    next_attempt_at: Mapped[datetime | None] = mapped_column()
     claimed_at: Mapped[datetime | None]
     delivered_at: Mapped[datetime | None]
     last_status: Mapped[int | None] = mapped_column(Integer)
@@ -61,13 +61,15 @@ class Delivery(Base):
 
     __table_args__ = (
         Index("uq_delivery_event_endpoint", "event_id", "endpoint_id", unique=True),
+        # What has a next attempt is open, and is found by it; the rest does not burden the index.
+        CheckConstraint("(next_attempt_at IS NULL) = (state IN ('dead', 'delivered'))", name="open_has_next"),
         Index(
             "ix_delivery_due",
             "endpoint_id",
             "next_attempt_at",
             "id",
-            postgresql_where=state.in_(sorted(OPEN)),
-            sqlite_where=state.in_(sorted(OPEN)),
+            postgresql_where=next_attempt_at.is_not(None),
+            sqlite_where=next_attempt_at.is_not(None),
         ),
         Index("ix_delivery_tenant_state", "tenant_id", "state", "id"),
         Index("ix_delivery_tenant_endpoint", "tenant_id", "endpoint_id", "id"),

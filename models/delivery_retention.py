@@ -1,10 +1,10 @@
 """Retention of deliveries and of the outbox: what was delivered long ago goes, then the events it told of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, exists, select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from models import purge_marks, retention
@@ -29,7 +29,7 @@ def purge(session: Session, *, declared: Declared, now: datetime, limit: int) ->
         return counts
     for name, state in (("deliveries", State.DELIVERED), ("dead_deliveries", State.DEAD)):
         _in_batches(session, counts, "deliveries", _cutoff(declared, name, now), limit, _deliveries(state))
-    _in_batches(session, counts, "events", _cutoff(declared, "outbox", now), limit, _events)
+    _events(session, counts, _cutoff(declared, "outbox", now), limit)
     counts.capped = counts.examined >= limit
     return counts
 
@@ -74,22 +74,34 @@ def _deliveries(state: State) -> Step:
     return step
 
 
-def _events(session: Session, cutoff: datetime, size: int) -> int:
-    old = (
-        select(OutboxEvent.id, OutboxEvent.position)
-        .where(
-            OutboxEvent.created_at < cutoff,
-            OutboxEvent.position.is_not(None),
-            ~exists().where(Delivery.event_id == OutboxEvent.id),
-        )
-        .order_by(OutboxEvent.created_at)
+def _events(session: Session, counts: Counts, cutoff: datetime | None, limit: int) -> None:
+    """Go through the events by position, as old as they are, and delete those that no delivery tells of."""
+    after = 0
+    while cutoff is not None and (room := min(BATCH, limit - counts.examined)) > 0:
+        rows = _next_events(session, after, room)
+        old = [row for row in rows if row.created_at < cutoff]
+        gone = [row.id for row in old if not row.told]
+        if gone:
+            with purge_marks.marked(session, OutboxEvent, old[-1].position):
+                _delete(session, OutboxEvent, OutboxEvent.id.in_(gone))
+        counts.add("events", len(gone))
+        counts.examined += len(gone)
+        counts.changed += len(gone)
+        commit(session, "deliveries.outbox_retention")
+        if not old or len(rows) < room:
+            return
+        after = rows[-1].position
+
+
+def _next_events(session: Session, after: int, size: int) -> Sequence[Any]:
+    # Limited to one, so that it is looked up for each event and never made a list of all.
+    told = select(Delivery.id).where(Delivery.event_id == OutboxEvent.id).limit(1).scalar_subquery()
+    return session.execute(
+        select(OutboxEvent.id, OutboxEvent.position, OutboxEvent.created_at, told.label("told"))
+        .where(OutboxEvent.position > after)
+        .order_by(OutboxEvent.position)
         .limit(size)
-    )
-    rows = session.execute(old).all()
-    if rows:
-        with purge_marks.marked(session, OutboxEvent, max(row.position for row in rows)):
-            _delete(session, OutboxEvent, OutboxEvent.id.in_([row.id for row in rows]))
-    return len(rows)
+    ).all()
 
 
 def _delete(session: Session, model: Any, condition: Any) -> None:

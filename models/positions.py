@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import CursorResult, String, func, select, update
+from sqlalchemy import CursorResult, String, Table, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models import locks
+from models import bulk, locks
 from models.base import Base, BigId, table_of
 
 
@@ -47,16 +47,24 @@ def assign(session: Session, model: type[Base], limit: int) -> Span:
     """
     table = table_of(model)
     counter = lock(session, model)
-    waiting = (
-        select(table.c.id).where(table.c.position.is_(None)).order_by(table.c.id).limit(limit).subquery()
-    )
-    numbered = select(waiting.c.id, func.row_number().over(order_by=waiting.c.id).label("number")).subquery(
-        "numbered"
-    )
-    # One statement, so that the rows that are counted are the rows that are numbered.
-    result: CursorResult[Any] = session.execute(  # type: ignore[assignment]
-        update(table).where(table.c.id == numbered.c.id).values(position=numbered.c.number + counter.last)
-    )
-    given = Span(counter.last + 1, counter.last + result.rowcount)
-    counter.last = given.last
+    waiting = select(table.c.id).where(table.c.position.is_(None)).order_by(table.c.id).limit(limit)
+    given = Span(counter.last + 1, counter.last)
+    rows = [
+        {"id": id, "position": position}
+        for position, id in enumerate(session.scalars(waiting).all(), start=given.first)
+    ]
+    if rows:
+        given = Span(given.first, given.last + len(rows))
+        _place(session, table, rows)
+        counter.last = given.last
     return given
+
+
+def _place(session: Session, table: Table, rows: bulk.Rows) -> None:
+    """Write the positions of `rows`. Nobody else can change those rows: who holds the counter is alone."""
+    placed = bulk.rows_as_table(session, "placed", {"id": BigId, "position": BigId}, rows)
+    result: CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        update(table).where(table.c.id == placed.c.id).values(position=placed.c.position)
+    )
+    if result.rowcount != len(rows):
+        raise RuntimeError(f"{result.rowcount} rows got a position where {len(rows)} were expected")

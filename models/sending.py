@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from models import bulk, locks, outbox
 from models.base import UtcDateTime, table_of
-from models.deliveries import OPEN, SENDER, Delivery, DeliveryEvent, Outcome, State, note, set_state
+from models.deliveries import SENDER, Delivery, DeliveryEvent, Outcome, State, note, set_state
 from models.endpoints import ALL, TEST_EVENT, EndpointState, WebhookEndpoint
 from models.outbox import OutboxEvent
 from models.positions import Span
@@ -139,7 +139,7 @@ def due_endpoints(session: Session, now: datetime) -> list[DueEndpoint]:
     """
     first = (
         select(Delivery.next_attempt_at)
-        .where(Delivery.endpoint_id == WebhookEndpoint.id, Delivery.state.in_(sorted(OPEN)))
+        .where(Delivery.endpoint_id == WebhookEndpoint.id, Delivery.next_attempt_at.is_not(None))
         .order_by(Delivery.next_attempt_at)
         .limit(1)
         .correlate(WebhookEndpoint)
@@ -196,11 +196,7 @@ def _lock_due(
     query = (
         select(Delivery, OutboxEvent)
         .join(OutboxEvent, OutboxEvent.id == Delivery.event_id)
-        .where(
-            Delivery.endpoint_id == endpoint_id,
-            Delivery.state.in_(sorted(OPEN)),
-            Delivery.next_attempt_at <= now,
-        )
+        .where(Delivery.endpoint_id == endpoint_id, Delivery.next_attempt_at <= now)
         .order_by(Delivery.next_attempt_at, Delivery.id)
         .limit(limit)
         .with_for_update(of=Delivery, skip_locked=True)

@@ -618,6 +618,10 @@ def upgrade() -> None:
         sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("updated_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
+        sa.CheckConstraint(
+            "(next_attempt_at IS NULL) = (state IN ('dead', 'delivered'))",
+            name=op.f("ck_delivery_open_has_next"),
+        ),
         sa.ForeignKeyConstraint(
             ["endpoint_id"], ["webhook_endpoint.id"], name=op.f("fk_delivery_endpoint_id")
         ),
@@ -630,8 +634,8 @@ def upgrade() -> None:
         "delivery",
         ["endpoint_id", "next_attempt_at", "id"],
         unique=False,
-        postgresql_where=sa.text("state IN ('delivering', 'failed', 'pending')"),
-        sqlite_where=sa.text("state IN ('delivering', 'failed', 'pending')"),
+        postgresql_where=sa.text("next_attempt_at IS NOT NULL"),
+        sqlite_where=sa.text("next_attempt_at IS NOT NULL"),
     )
     op.create_index("ix_delivery_state_updated", "delivery", ["state", "updated_at", "id"], unique=False)
     op.create_index(
@@ -735,8 +739,8 @@ def downgrade() -> None:
     op.drop_index(
         "ix_delivery_due",
         table_name="delivery",
-        postgresql_where=sa.text("state IN ('delivering', 'failed', 'pending')"),
-        sqlite_where=sa.text("state IN ('delivering', 'failed', 'pending')"),
+        postgresql_where=sa.text("next_attempt_at IS NOT NULL"),
+        sqlite_where=sa.text("next_attempt_at IS NOT NULL"),
     )
     op.drop_table("delivery")
     op.drop_index("ix_webhook_endpoint_tenant", table_name="webhook_endpoint")
