@@ -41,7 +41,7 @@ lint: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/djlint --check --lint desk_ui/templates
+	$(BIN)/djlint --lint --quiet desk_ui/templates
 
 types: .venv/.test
 	$(BIN)/mypy
