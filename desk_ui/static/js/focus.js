@@ -1,14 +1,16 @@
-// After a swap the focus stays where it was: on the same control, or else on what took its place.
-document.addEventListener("htmx:before:swap", (event) => {
+// After a swap the focus stays where it was: on the same control, or else on what took its place. It is noted
+// before the request, since a control that is off while its request runs loses it.
+document.addEventListener("htmx:config:request", (event) => {
+  const ctx = event.detail.ctx;
   const held = document.activeElement;
-  const target = event.detail.ctx.target;
-  const inside = held && held !== document.body && target instanceof Element && target.contains(held);
-  event.detail.ctx.focusWas = inside ? { id: held.id, place: target.id } : null;
+  const inside = held && ctx.target instanceof Element && ctx.target.contains(held);
+  ctx.focusWas = inside ? { id: held.id, place: ctx.target.id } : null;
 });
 
 document.addEventListener("htmx:after:swap", (event) => {
   const was = event.detail.ctx.focusWas;
-  if (!was || (document.activeElement && document.activeElement !== document.body)) return;
+  const now = document.activeElement;
+  if (!was || (now && now !== document.body && now.isConnected && !now.disabled)) return;
   const same = was.id && document.getElementById(was.id);
   const place = was.place && document.getElementById(was.place);
   const next = same || (place && place.querySelector("[data-focus]"));

@@ -1,0 +1,54 @@
+"""A served console and real browsers in front of it."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.served import CHROMIUM, Console, console, context
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def desk() -> Iterator[Console]:
+    with tempfile.TemporaryDirectory(prefix="desk-browser-") as folder, console(Path(folder)) as served:
+        yield served
+
+
+class Opened:
+    """Opens pages; nothing may go wrong in them that the person would not see."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self.faults: list[str] = []
+
+    @contextmanager
+    def page(self, **given: Any) -> Iterator[Page]:
+        with context(self.browser, **given) as opened:
+            page = opened.new_page()
+            page.on("pageerror", lambda error: self.faults.append(str(error)))
+            page.on(
+                "console",
+                lambda line: self.faults.append(line.text) if line.type == "error" else None,
+            )
+            yield page
+
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[Any]:
+    """`with open_page(java_script_enabled=False) as page:`; a fault in a script or of the policy fails."""
+    opened = Opened(chromium)
+    yield opened.page
+    # A refused action is an answer, not a fault.
+    assert [f for f in opened.faults if "status of 40" not in f and "status of 42" not in f] == []

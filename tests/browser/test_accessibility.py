@@ -1,0 +1,76 @@
+"""axe finds nothing serious on any page, in either theme, wide or narrow."""
+
+from datetime import timedelta
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from models import clock, demo
+from models.followups.records import FollowUp, Status
+from tests.browser.served import NARROW, WIDE
+from tests.support.create import create_followup
+
+pytestmark = pytest.mark.slow
+
+SERIOUS = {"serious", "critical"}
+
+
+@pytest.fixture(scope="module")
+def filled(desk):
+    tenant = desk.tenant("demo")
+    desk.tell(lambda session: demo.fill(session, tenant, now=clock.now()))
+    desk.tell(
+        lambda session: create_followup(
+            session, tenant, now=clock.now(), customer="c-1", at=clock.now() + timedelta(minutes=6)
+        )
+    )
+    return desk
+
+
+def one_of(desk, status):
+    def find(session):
+        rows = session.query(FollowUp).join(demo.Tenant, demo.Tenant.id == FollowUp.tenant_id)
+        return rows.filter(demo.Tenant.key == "demo", FollowUp.status == status.value).first().id
+
+    return desk.tell(find)
+
+
+def check(page, where):
+    found = Axe().run(page).response["violations"]
+    serious = [
+        (one["id"], [node["target"] for node in one["nodes"]][:5])
+        for one in found
+        if one["impact"] in SERIOUS
+    ]
+    assert serious == [], where
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_axe_finds_nothing_serious_on_any_page(filled, open_page, scheme, size):
+    desk = filled
+    with open_page(color_scheme=scheme, viewport=size) as page:
+        page.goto(f"{desk.url}/sign-in")
+        check(page, "sign-in")
+        page.get_by_label("Mail address").fill("lead@demo.test")
+        page.get_by_label("Password").fill("not the right one")
+        page.get_by_role("button", name="Sign in").click()
+        check(page, "sign-in refused")
+        page.goto(desk.link("lead@demo.test"))
+        check(page, "link")
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url("**/followups**")
+        lists = f"{desk.url}/demo/followups"
+        paths = [f"{lists}?tab={tab}" for tab in ("pending", "overdue", "blocked", "fired", "cancelled")]
+        paths += [f"{lists}?agent=billing&customer=nobody&arm=x&reason=y", f"{lists}?tab=odd"]
+        paths += [f"{lists}/{one_of(desk, status)}" for status in Status]
+        paths += [f"{desk.url}/profile", f"{desk.url}/nowhere/followups", f"{lists}/not-an-id"]
+        for path in paths:
+            page.goto(path)
+            page.wait_for_load_state("networkidle")
+            check(page, path)
+        page.goto(lists)
+        page.get_by_role("button", name="Cancel").first.click()
+        page.locator("[data-toast]").wait_for()
+        page.locator(".person summary").click()
+        check(page, "cancelled, menu open")
