@@ -7,7 +7,8 @@ from typing import Any
 
 from flask import Flask, Response, g, render_template, request
 from pydantic import BaseModel, ConfigDict, Field
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import NotFound as NotFoundHere
 
 from desk_ui.api import bodies
 from models.errors import AlreadyPending, Conflict, DeskError, Forbidden, Invalid, NotFound
@@ -153,6 +154,9 @@ def register(app: Flask) -> None:
         if not isinstance(error, HTTPException) or error.code == HTTPStatus.PERMANENT_REDIRECT:
             return None
         bodies.drain(request)
+        if isinstance(error, MethodNotAllowed) and request.method in (error.valid_methods or ()):
+            # So Werkzeug answers where doubled slashes, taken for one, would have led somewhere.
+            error = NotFoundHere()
         return of_http(error)
 
 

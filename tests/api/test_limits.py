@@ -1,0 +1,37 @@
+from dataclasses import replace
+
+import pytest
+
+from desk_ui.api import limits
+from tests.support.api import Client, code_of, on_sqlite
+
+pytestmark = on_sqlite
+
+
+@pytest.fixture
+def three_a_minute(app):
+    before = app.extensions["desk_settings"]
+    app.extensions["desk_settings"] = replace(before, api_rate=3)
+    yield
+    app.extensions["desk_settings"] = before
+
+
+def test_calls_answer_429_with_retry_after_when_there_are_too_many(api, client_for, acme, three_a_minute):
+    statuses = [api.get("/tenant").status_code for _ in range(4)]
+    assert statuses == [200, 200, 200, 429]
+    refused = api.post("/followups", {})
+    assert (refused.status_code, code_of(refused)) == (429, "rate-limited")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert client_for(acme).get("/tenant").status_code == 200
+
+
+def test_calls_without_a_valid_token_answer_429_when_there_are_too_many(app, api, monkeypatch):
+    nobody = Client(app, None)
+    for number in range(limits.UNAUTHORIZED_A_MINUTE + 1):
+        nobody.secret = f"desk_{number}"
+        status = nobody.get("/tenant", environ_overrides={"REMOTE_ADDR": "203.0.113.7"}).status_code
+        if status == 429:
+            break
+    assert status == 429
+    elsewhere = nobody.get("/tenant", environ_overrides={"REMOTE_ADDR": "203.0.113.8"})
+    assert elsewhere.status_code == 401
