@@ -50,8 +50,8 @@ screenshots: .venv/.test test-needs
 	$(BIN)/python -m tests.browser.screenshots screenshots
 
 audit-deps: .venv/.test
-	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/base.txt
-	$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/test.txt
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/base.txt
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/test.txt
 
 COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate
