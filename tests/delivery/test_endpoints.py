@@ -13,6 +13,7 @@ from models.deliveries import Delivery
 from models.endpoints import WebhookEndpoint
 from models.errors import Conflict, Invalid, NotFound
 from models.transactions import commit, rollback
+from tests.conftest import settings_for
 from tests.support.create import API, create_tenant
 
 URL = "https://hooks.example.com/desk?token=abc"
@@ -64,56 +65,69 @@ def test_secret_is_unreadable_when_the_key_or_the_owner_is_another(add_endpoint,
         endpoints.secret_of(first.id, "v1:not base64", settings)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "   ",
-        "ftp://example.com/",
-        "example.com/hook",
-        "https://",
-        "https:///x",
-        "javascript:alert(1)",
-        "https://user:secret@example.com/",
-        "https://example.com/#x",
-        "https://example.com/\r\nX: y",
-        "https://exa mple.com/",
-        "https://example.com:99999/",
-        "https://example.com:0/",
-        "https://[::1/",
-        "https://exämple.com/",
-        "https://example.com\\@evil.com/",
-        "https://example.com/" + "x" * 2000,
-        "http://localhost./",
-        "http://intranet/",
-        "http://db.internal/",
-        "http://printer.local/",
-        "http://10.0.0.1/",
-        "http://2130706433/",
-        "http://0x7f.1/",
-        "http://127.1/",
-        "http://[::ffff:127.0.0.1]/",
-        "http://[fe80::1]/",
-        "http://169.254.169.254/latest/meta-data/",
-        "http://127.0.0.2/",
-        "https://example.com/\x00",
-    ],
-)
-def test_add_is_refused_when_the_url_can_not_be_sent_to(session, add_endpoint, url):
+BAD_URLS = [
+    "",
+    "   ",
+    "ftp://example.com/",
+    "example.com/hook",
+    "https://",
+    "https:///x",
+    "javascript:alert(1)",
+    "https://user:secret@example.com/",
+    "https://example.com/#x",
+    "https://example.com/\r\nX: y",
+    "https://exa mple.com/",
+    "https://example.com:99999/",
+    "https://example.com:0/",
+    "https://[::1/",
+    "https://ex\u00e4mple.com/",
+    "https://example.com\\@evil.com/",
+    "https://example.com/" + "x" * 2_000,
+    "http://localhost./",
+    "http://intranet/",
+    "http://db.internal/",
+    "http://printer.local/",
+    "http://10.0.0.1/",
+    "http://2130706433/",
+    "http://0x7f.1/",
+    "http://127.1/",
+    "http://127.0.0.2/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://[fe80::1]/",
+    "http://169.254.169.254/latest/meta-data/",
+    "https://example.com/\x00",
+]
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+def test_url_is_refused_when_it_can_not_be_sent_to(tmp_path, url):
     with pytest.raises(Invalid) as refusal:
-        add_endpoint(url)
+        endpoints.check_url(url, settings_for("sqlite://", tmp_path))
     assert refusal.value.field == "url"
-    rollback(session)
-    assert session.scalars(select(WebhookEndpoint)).all() == []
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9009/", "http://hooks.internal/x", "https://example.com"])
+def test_url_is_taken_when_its_host_is_public_or_allowed(tmp_path, url):
+    settings = settings_for("sqlite://", tmp_path, DESK_WEBHOOK_HOSTS="127.0.0.1,hooks.internal")
+    assert endpoints.check_url(url, settings) == url
 
 
 @pytest.mark.parametrize(
     "types", [(), ("",), ("followup.unheard",), ("task.created", "**"), ("endpoint.test",)]
 )
-def test_add_is_refused_when_an_event_type_is_unknown(add_endpoint, types):
+def test_event_types_are_refused_when_one_is_unknown(types):
     with pytest.raises(Invalid) as refusal:
-        add_endpoint(URL, event_types=types)
+        endpoints.check_event_types(types)
     assert refusal.value.field == "event_types"
+
+
+def test_add_writes_nothing_when_it_is_refused(session, add_endpoint):
+    for given in ({"url": "http://10.0.0.1/"}, {"url": URL, "event_types": ("followup.unheard",)}):
+        with pytest.raises(Invalid):
+            add_endpoint(**given)
+    rollback(session)
+    assert session.scalars(select(WebhookEndpoint)).all() == []
+    assert told(session) == []
 
 
 def test_add_keeps_the_star_alone_when_others_stand_beside_it(add_endpoint):
