@@ -112,7 +112,8 @@ class Embedded:
 
     def stop(self) -> None:
         """Stop the server and wait until it is gone; nothing to do where it is not running."""
-        _url_file(self._settings).unlink(missing_ok=True)
+        if self._lock is not None:
+            _url_file(self._settings).unlink(missing_ok=True)
         if self._process is not None:
             self._process.terminate()
             try:

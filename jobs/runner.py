@@ -78,7 +78,7 @@ def _run(session: Session, started: Started) -> None:
         return
     rollback(session)
     again = sweep_runs.finish(session, started, counts, now=clock.now())
-    if counts.changed or counts.errors or started.slot_id is not None:
+    if started.slot_id is not None or any(counts.as_dict().values()):
         log.info("sweep ran", sweep=started.name, run=started.run_id, again=again, **counts.as_dict())
 
 

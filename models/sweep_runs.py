@@ -143,7 +143,7 @@ def finish(session: Session, started: Started, counts: Counts, *, now: datetime)
 
 def _record(session: Session, started: Started, counts: Counts, *, now: datetime) -> None:
     _release(session, started, now=now)
-    if started.slot_id is None and not counts.examined and not counts.errors:
+    if started.slot_id is None and not any(counts.as_dict().values()):
         # A wake-up that found nothing is no run: a busy system would make thousands an hour.
         session.execute(delete(SweepRun).where(SweepRun.id == started.run_id))
         return

@@ -1,16 +1,21 @@
 """The engine as it runs: real Redis, real workers and schedulers as processes, both databases."""
 
+import os
 import signal
 from collections import Counter
+from pathlib import Path
 
 import psutil
 import pytest
+import redis
 from sqlalchemy import func, select, update
 
 from models.followups.records import AgentTask
 from models.outbox import OutboxEvent
 from models.sweeps import SweepSlot
-from tests.jobs.conftest import Engine
+from tests.conftest import SERVER, Database
+from tests.jobs.conftest import Engine, running
+from tests.support import postgres
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
@@ -98,39 +103,38 @@ def test_slot_is_enqueued_again_when_its_job_was_lost(engine: Engine):
 
 
 def test_delivery_runs_at_once_when_an_outbox_event_was_written(engine: Engine):
-    engine.processes.desk("worker", "--queue", "delivery")
-    followup = engine.book_due()
-    # The inline sweep installs no wake-up: this process writes the event, as a web process would.
-    from jobs import wake
-
-    engine.database.app.extensions["desk_settings"] = _settings(engine)
-    wake.install()
-    engine.tell(lambda s: s.add(_event(s)))
-    client = _client(engine)
-    eventually(lambda: not client.exists("desk:woken:deliver"), what="the woken run began")
-    assert engine.status_of(followup) == "pending"
+    # There is no scheduler, so only the wake-up can start the delivery.
+    worker = engine.processes.desk("worker", "--queue", "delivery")
+    eventually(lambda: "worker started" in worker.output())
+    written = engine.processes.python("-m", "tests.jobs.acts", "write_event")
+    assert written.popen.wait(60) == 0, written.output()
+    ran = eventually(lambda: [run for run in engine.runs("deliver") if run.status == "ok"])
+    assert (ran[0].slot_id, ran[0].by_hand, ran[0].counts["published"]) == (None, False, 1)
 
 
-def _client(engine: Engine):
-    import redis
+def test_commit_succeeds_when_redis_is_away_and_the_delivery_cannot_be_woken(engine: Engine):
+    engine.redis.stop()
+    written = engine.processes.python("-m", "tests.jobs.acts", "write_event")
+    assert written.popen.wait(60) == 0
+    assert "the delivery could not be woken" in written.output()
+    assert engine.ask(lambda s: s.scalars(select(func.count()).select_from(OutboxEvent)).one()) == 1
 
+
+def test_scheduler_goes_on_when_its_database_connections_are_cut(
+    postgresql_database: Database, tmp_path: Path
+):
+    postgresql_database.reset()
+    with running(postgresql_database, tmp_path) as engine:
+        scheduler = engine.processes.desk("scheduler")
+        eventually(lambda: len(engine.slots()) >= 1)
+        postgres.execute(
+            os.environ[SERVER],
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'desk_%'",
+        )
+        seen = len(engine.slots())
+        eventually(lambda: len(engine.slots()) > seen, what="another slot claimed")
+        assert scheduler.is_alive
+
+
+def _client(engine: Engine) -> redis.Redis:
     return redis.Redis.from_url(engine.redis.url)
-
-
-def _settings(engine: Engine):
-    from models.settings import from_env
-
-    return from_env(engine.processes.env)
-
-
-def _event(session):
-    from models import tenants
-
-    return OutboxEvent(
-        tenant_id=tenants.get(session, None).id,
-        aggregate_type="test",
-        aggregate_id="1",
-        event_type="task.created",
-        payload={},
-        created_at=tenants.get(session, None).created_at,
-    )

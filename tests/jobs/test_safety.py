@@ -12,7 +12,7 @@ from rq import Callback, Queue
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
-from jobs.redis import Embedded, NoServer
+from jobs.redis import Embedded, NoServer, url_of
 from tests.conftest import settings_for
 from tests.jobs.conftest import Engine
 from tests.support import redis as servers
@@ -90,8 +90,13 @@ def test_embedded_server_needs_its_password_and_keeps_it_private(tmp_path: Path)
 
 
 def test_second_server_is_refused_when_one_runs_on_the_same_files(tmp_path: Path):
-    with servers.server(tmp_path), pytest.raises(NoServer, match="Another desk up"):
-        Embedded(settings_for("sqlite:///unused.db", tmp_path)).start()
+    with servers.server(tmp_path) as first:
+        settings = settings_for("sqlite:///unused.db", tmp_path)
+        second = Embedded(settings)
+        with pytest.raises(NoServer, match="Another desk up"):
+            second.start()
+        second.stop()
+        assert url_of(settings) == first.url
 
 
 def test_embedded_server_keeps_what_it_holds_when_it_is_stopped_and_started(tmp_path: Path):
