@@ -109,7 +109,7 @@ Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS), BeforeValidator(_digits)]
 WholeNumber = Annotated[int, Field(ge=1, le=LARGEST_INTEGER), BeforeValidator(_digits)]
 Cursor = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=500),
+    StringConstraints(min_length=1, max_length=300),
     Field(description="`next_cursor` of the page before."),
 ]
 

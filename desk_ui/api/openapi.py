@@ -106,11 +106,13 @@ def _described(declared: Operation, references: dict[tuple[type[BaseModel], Mode
         "responses": {
             **{str(status): _answer(model, references) for status, model in declared.answers.items()},
             **{str(status): _fault(status) for status in _faults(declared)},
+            "414": {"description": "The address is longer than the server reads, which answers this itself."},
         },
     }
     if declared.takes_lines:
         lines = {"schema": {"type": "string", "description": "One JSON object a line."}}
-        described["requestBody"] = {"required": True, "content": {"application/x-ndjson": lines}}
+        kinds = ("application/x-ndjson", "text/plain")
+        described["requestBody"] = {"required": False, "content": dict.fromkeys(kinds, lines)}
     elif declared.body is not Nothing:
         schema = references[declared.body, "validation"]
         described["requestBody"] = {

@@ -154,9 +154,11 @@ def register(app: Flask) -> None:
         if not isinstance(error, HTTPException) or error.code == HTTPStatus.PERMANENT_REDIRECT:
             return None
         bodies.drain(request)
-        if isinstance(error, MethodNotAllowed) and request.method in (error.valid_methods or ()):
-            # So Werkzeug answers where doubled slashes, taken for one, would have led somewhere.
-            error = NotFoundHere()
+        adapter = app.create_url_adapter(request)
+        if isinstance(error, MethodNotAllowed) and adapter is not None:
+            # Werkzeug answers so too where doubled slashes, taken for one, would have led somewhere.
+            allowed = [method for method in error.valid_methods or () if adapter.test(method=method)]
+            error = MethodNotAllowed(allowed) if allowed else NotFoundHere()
         return of_http(error)
 
 
