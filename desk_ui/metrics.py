@@ -12,6 +12,7 @@ from jobs import queues, schedule
 from jobs import redis as servers
 from models import declarations, sweep_states
 from models.base import db
+from models.deliveries import Delivery, State
 from models.followups.records import FollowUp, Status
 from models.outbox import OutboxEvent
 from models.settings import Settings
@@ -30,6 +31,7 @@ def render(settings: Settings, now: datetime) -> bytes:
     _sweeps(registry, session, now)
     _followups(registry, session, now)
     _outbox(registry, session)
+    _deliveries(registry, session)
     _queues(registry, settings, now)
     return generate_latest(registry)
 
@@ -64,6 +66,13 @@ def _followups(registry: CollectorRegistry, session: Session, now: datetime) -> 
 def _outbox(registry: CollectorRegistry, session: Session) -> None:
     waiting = Gauge("desk_outbox_unpublished", f"Not published yet, at most {COUNTED}.", registry=registry)
     waiting.set(_count(session, select(OutboxEvent.id).where(OutboxEvent.position.is_(None))))
+
+
+def _deliveries(registry: CollectorRegistry, session: Session) -> None:
+    by_state = Gauge("desk_deliveries", f"By state, at most {COUNTED} each.", ["state"], registry=registry)
+    for state in State:
+        query = select(Delivery.id).where(Delivery.state == state)
+        by_state.labels(state.value).set(_count(session, query))
 
 
 def _queues(registry: CollectorRegistry, settings: Settings, now: datetime) -> None:

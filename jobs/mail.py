@@ -27,8 +27,10 @@ def send_late(settings: Settings, session: Session, state: State) -> bool:
     message["Subject"] = f"Recovery Desk: the sweep {state.name} is late"
     message["From"] = message["To"] = settings.attention_mail
     last = iso(state.last_ok_at) or "never"
+    # Short lines, so that the mail needs no encoding that hides its times.
     message.set_content(
-        f"The sweep {state.name} should run every {state.every}. Its last good run ended: {last}.\n"
+        f"The sweep {state.name} should run every {state.every}.\n"
+        f"Its last good run ended: {last}\n"
         "Look at the workers and the scheduler; desk doctor names what is wrong.\n"
     )
     try:
