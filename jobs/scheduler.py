@@ -24,6 +24,8 @@ from models.transactions import rollback
 
 TICK_S = 1.0
 CHECK_EVERY_TICKS = 5
+# What was late when this process began gets this long to run before anybody is told.
+QUIET_TICKS = 30
 
 log = structlog.get_logger(__name__)
 
@@ -127,7 +129,7 @@ class Scheduler:
             everies = {sweep.name: sweep.interval for sweep in sweeps.values()}
             closed = sweep_runs.close_dead(session, everies, now=now)
             log.warning("runs whose process ended without saying so were closed", runs=closed)
-        if late:
+        if late and self._ticks >= QUIET_TICKS:
             self._announce(session, sweeps, now)
 
     def _announce(self, session: Session, sweeps: Mapping[str, Sweep], now: datetime) -> None:

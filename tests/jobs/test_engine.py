@@ -138,3 +138,19 @@ def test_scheduler_goes_on_when_its_database_connections_are_cut(
 
 def _client(engine: Engine) -> redis.Redis:
     return redis.Redis.from_url(engine.redis.url)
+
+
+def test_late_sweep_is_told_once_when_no_worker_runs_it(sqlite_engine: Engine):
+    # No worker: whatever the two schedulers enqueue stays where it is.
+    schedulers = [sqlite_engine.processes.desk("scheduler") for _ in range(2)]
+    query = select(OutboxEvent.payload).where(OutboxEvent.event_type == "attention.needed")
+
+    def told() -> list[str]:
+        return sqlite_engine.ask(lambda s: sorted(payload["sweep"] for payload in s.scalars(query)))
+
+    expected = ["deliver", "fire_followups", "seal_audit"]
+    eventually(lambda: told() == expected, within=90, what="each late sweep told")
+    seen = len(sqlite_engine.slots())
+    eventually(lambda: len(sqlite_engine.slots()) >= seen + 4, what="more ticks")
+    assert told() == expected
+    assert sum(one.output().count("a sweep is late") for one in schedulers) == 3
