@@ -23,7 +23,7 @@ from models.messages import Message
 from models.retention import faults, period
 from models.sweeping import Counts
 from models.tenants import Tenant
-from models.transactions import commit
+from models.transactions import commit, rollback
 
 ACTOR = Actor.system("retention")
 BATCH = 500
@@ -80,6 +80,9 @@ def _in_batches(run: _Purge, step: Step, limit: int) -> None:
     """Repeat `step` until it finds less than a batch; each batch is a transaction."""
     while (room := min(BATCH, limit - run.counts.examined)) > 0:
         found = step(run, room)
+        if not found:
+            rollback(run.session)
+            return
         run.counts.examined += found
         run.counts.changed += found
         commit(run.session, "followups.retention.batch")

@@ -1,0 +1,44 @@
+"""What a person does in the console, for tests that end the process while it is done."""
+
+from models.settings import settings
+from tests.console.visiting import Visitor
+
+
+def _visitor() -> Visitor:
+    from desk_ui import create_app
+
+    return Visitor(create_app(settings()))
+
+
+def by_link(link: str) -> int:
+    visitor = _visitor()
+    return visitor.press(visitor.open(link).form(link)).status
+
+
+def by_password(email: str, password: str) -> int:
+    visitor = _visitor()
+    form = visitor.open("/sign-in").form("/sign-in")
+    return visitor.press(form, email=email, password=password).status
+
+
+def set_password(link: str, password: str) -> int:
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    form = visitor.open("/profile").form("/profile/password")
+    return visitor.press(form, wanted=password).status
+
+
+def cancel(link: str, followup: str) -> int:
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    action = f"/acme/followups/{followup}/cancel"
+    return visitor.press(visitor.open(f"/acme/followups/{followup}").form(action)).status
+
+
+def cancel_fired(link: str, followup: str, other: str) -> int:
+    """A form of a pending one, sent to one that fired meanwhile."""
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    form = visitor.open(f"/acme/followups/{other}").form(f"/acme/followups/{other}/cancel")
+    form.action = f"/acme/followups/{followup}/cancel"
+    return visitor.press(form).status

@@ -1,0 +1,153 @@
+"""One contender in a process of its own: `python -m tests.races.acts JSON`.
+
+It says `ready` when all is loaded, waits for a line on its input, acts, and prints what came of it.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from jobs.app import make_app
+from models import erasure, tenants
+from models.base import db
+from models.errors import DeskError
+from models.followups import booking, contacts, tasks, transitions
+from models.followups.firing import fire_due
+from models.followups.importing import import_records
+from models.intake import IncomingMessage, receive_message
+from models.settings import settings
+from models.tenants import Tenant
+from models.transactions import commit
+from tests.conftest import T
+from tests.support.create import API
+from tests.support.declare import declared
+
+HOUR = timedelta(hours=1)
+DUE = T + 2 * HOUR
+DECLARED = declared(cancel_keywords=["stop"])
+# Loose enough that each customer may be fired at as often as the race makes them due.
+LOOSE = declared(2, max_frequency=None, silence_after_sends=1_000_000)
+
+
+def each(session: Session, items: list[Any], act: Callable[[Any], Any]) -> list[str]:
+    """Do `act` for each item in a transaction of its own; what came of each, refusals by their code."""
+    found = []
+    for item in items:
+        try:
+            found.append(str(act(item)))
+        except tasks.ClaimRefused as refusal:
+            found.append(refusal.code)
+        except DeskError as refusal:
+            session.rollback()
+            found.append(refusal.code)
+            continue
+        commit(session, "tests.race")
+    return found
+
+
+def book(session: Session, tenant: Tenant, customers: list[str]) -> list[str]:
+    def act(customer: str) -> str:
+        made, _new = booking.book(
+            session,
+            tenant,
+            agent="store-support",
+            customer=customer,
+            at=T + HOUR,
+            reason="pix pending",
+            declared=DECLARED,
+            actor=API,
+            now=T,
+        )
+        return made.status
+
+    return each(session, customers, act)
+
+
+def fire(session: Session, _tenant: Tenant, loose: bool) -> dict[str, Any]:
+    counts = fire_due(session, declared=LOOSE if loose else DECLARED, now=DUE, limit=10_000)
+    return dict(counts.as_dict())
+
+
+def cancel(session: Session, tenant: Tenant, ids: list[str]) -> list[str]:
+    return each(
+        session,
+        ids,
+        lambda id: transitions.cancel(session, tenant.id, UUID(id), actor=API, now=DUE).status,
+    )
+
+
+def say_stop(session: Session, tenant: Tenant, customers: list[str]) -> list[str]:
+    def act(customer: str) -> str:
+        message = IncomingMessage(
+            id=f"stop {customer}",
+            conversation_id=f"v-{customer}",
+            direction="incoming",
+            created_at=DUE,
+            text="please stop",
+            sender={"type": "customer", "key": customer},
+        )
+        receive_message(session, tenant, message, declared=DECLARED, now=DUE)
+        return contacts.get(session, tenant.id, customer).state
+
+    return each(session, customers, act)
+
+
+def claim(session: Session, tenant: Tenant, ids: list[str]) -> list[str]:
+    return each(
+        session,
+        ids,
+        lambda id: tasks.claim(session, tenant.id, UUID(id), actor=API, now=DUE).status,
+    )
+
+
+def take(session: Session, tenant: Tenant, lines: list[str]) -> int:
+    result = import_records(session, tenant, lines, actor=API, now=T)
+    commit(session, "tests.race")
+    return result.imported
+
+
+def erase(session: Session, tenant: Tenant, customers: list[str]) -> list[str]:
+    return each(
+        session,
+        customers,
+        lambda customer: erasure.erase_customer(session, tenant, customer, actor=API, now=DUE)["followups"],
+    )
+
+
+def desk(session: Session, _tenant: Tenant, arguments: list[str]) -> None:
+    from desk_ui.cli import main
+
+    session.rollback()
+    main(arguments, standalone_mode=False)
+
+
+ACTS: dict[str, Callable[[Session, Tenant, Any], Any]] = {
+    "book": book,
+    "fire": fire,
+    "cancel": cancel,
+    "say_stop": say_stop,
+    "claim": claim,
+    "take": take,
+    "erase": erase,
+    "desk": desk,
+}
+
+if __name__ == "__main__":
+    name, given = json.loads(sys.argv[1])
+    if name == "desk":
+        import_module("desk_ui.cli.processes")
+    with make_app(settings()).app_context():
+        tenant = tenants.get(db.session(), "acme")
+        db.session.execute(text("SELECT 1"))
+        db.session.rollback()
+        print("ready", flush=True)  # noqa: T201
+        sys.stdin.readline()
+        answer = ACTS[name](db.session(), tenant, given)
+        print(json.dumps(answer))  # noqa: T201
