@@ -68,7 +68,7 @@ def _fill(connection):
         ("message", _message),
     ):
         for start in range(0, ROWS, 10_000):
-            rows = [row(n, ids[n % 10 == 0]) for n in range(start, start + 10_000)]
+            rows = [row(n, ids[n % 200 == 0]) for n in range(start, start + 10_000)]
             connection.execute(metadata[table].insert(), rows)
 
 
@@ -106,7 +106,7 @@ def _audit(n, tenant):
 def _outbox(n, tenant):
     return {
         "tenant_id": tenant, "aggregate_type": "x", "aggregate_id": "x", "payload": {}, "created_at": T,
-        "event_type": "rare" if n % 5_000 == 10 else f"v{n % 7}",
+        "event_type": "rare" if n % 5_000 == 0 else f"v{n % 7}",
     }  # fmt: skip
 
 
