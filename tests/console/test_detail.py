@@ -131,6 +131,7 @@ def test_page_shows_what_was_told_to_other_systems(app, desk, acme, lead):
                 event_id=event.id,
                 state="failed",
                 attempts=2,
+                next_attempt_at=now,
                 last_status=503,
                 created_at=now,
                 updated_at=now,

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import desk_ui
-from models import clock, sweep_states
-from models.base import db
+from models import clock, tenants
 from tests.console.visiting import Visitor
 
 ROOT = Path(desk_ui.__file__).parent
@@ -111,18 +110,16 @@ def test_every_page_says_so_when_desk_toml_can_not_be_used(desk, acme, lead, con
 
 
 def test_every_page_says_so_when_a_sweep_is_late(app, desk, lead):
-    with app.app_context():
-        db.session.remove()
-    assert "Sweeps on time" in lead.open("/acme/followups").text
+    def installed(at):
+        """Lateness is judged from then on, while nothing has run."""
+        desk.tell(lambda session: setattr(tenants.get(session, "platform"), "created_at", at))
+        app.extensions["desk_sweep_lines"] = (clock.EPOCH, [])
+        return lead.open("/acme/followups").text
 
-    def age(session):
-        tenant = sweep_states.tenants.get(session, "platform")
-        tenant.created_at = clock.EPOCH
-
-    desk.tell(age)
-    app.extensions["desk_sweep_lines"] = (clock.EPOCH, [])
-    text = lead.open("/acme/followups").text
-    assert "sweeps late" in text and "Next run" not in text
+    on_time = installed(clock.now())
+    assert "Sweeps on time" in on_time and "Next run" in on_time
+    late = installed(clock.EPOCH)
+    assert "sweeps late" in late and "Next run" not in late
 
 
 def test_fault_of_ours_is_a_page_with_the_requests_id_when_it_happens(app, lead, monkeypatch):
