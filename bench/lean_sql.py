@@ -52,8 +52,8 @@ WITH picked AS MATERIALIZED (
     INSERT INTO audit_event (tenant_id, at, actor_type, actor_id, actor_label, action, resource_type,
                              resource_id, result, detail)
     SELECT 2, %(now)s, 'system', 'fire_followups', 'fire_followups', 'followup.fired', 'followup',
-           id::text, 'success', jsonb_build_object('from', 'pending', 'to', 'fired', 'agent', agent, 'arm', arm,
-                                         'task_id', task_id)
+           id::text, 'success', jsonb_build_object('from', 'pending', 'to', 'fired', 'agent', agent,
+                                         'arm', arm, 'task_id', task_id)
     FROM fired
 ), told AS (
     INSERT INTO outbox_event (tenant_id, aggregate_type, aggregate_id, event_type, payload, created_at)

@@ -54,9 +54,7 @@ def _last_good_runs(session: Session) -> list[int]:
     for name in session.scalars(select(SweepSlot.name).distinct()).all():
         last = (
             select(SweepRun.id)
-            .where(
-                SweepRun.name == name, SweepRun.status == RunStatus.OK.value, SweepRun.by_hand.is_(False)
-            )
+            .where(SweepRun.name == name, SweepRun.status == RunStatus.OK.value, SweepRun.by_hand.is_(False))
             .order_by(SweepRun.finished_at.desc())
             .limit(1)
         )

@@ -33,9 +33,9 @@ def assert_audit_matches(session: Session, tenant_id: int = 0) -> None:
             chain = chains[kind, owner, str(UUID(str(id)))]
             assert chain, f"{kind} {id} is {state} without an event"
             assert chain[0][0] is None, f"{kind} {id} begins with {chain[0]}"
-            assert all(
-                before[1] == after[0] and after[0] != after[1] for before, after in pairwise(chain)
-            ), f"{kind} {id} has a broken chain: {chain}"
+            assert all(before[1] == after[0] and after[0] != after[1] for before, after in pairwise(chain)), (
+                f"{kind} {id} has a broken chain: {chain}"
+            )
             assert chain[-1][1] == state, f"{kind} {id} is {state}, but its events end at {chain[-1]}"
 
 
