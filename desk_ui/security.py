@@ -47,6 +47,8 @@ def register(app: Flask) -> Limiter:
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_COOKIE_SECURE=secure,
         PERMANENT_SESSION_LIFETIME=timedelta(hours=settings.session_hours),
+        # Else an answer that is still under way when somebody signs out would sign them in again.
+        SESSION_REFRESH_EACH_REQUEST=False,
         # The token lives as long as the session; who signs in again is told kindly (desk_ui/errors.py).
         WTF_CSRF_TIME_LIMIT=None,
         WTF_CSRF_CHECK_DEFAULT=False,

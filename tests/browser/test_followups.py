@@ -87,6 +87,8 @@ def test_cancel_does_nothing_and_comes_back_when_signed_out_meanwhile(desk, open
     with open_page(java_script_enabled=scripts) as page:
         desk.sign_in(page)
         listed = FollowUps(page, desk.url).open("?agent=store-support")
+        if scripts:
+            expect(listed.tab("Cancelled").locator(".c")).not_to_be_empty()
         page.context.clear_cookies()
         listed.cancel(followup.customer)
         page.wait_for_url("**/sign-in?to=**")

@@ -161,6 +161,11 @@ def test_sign_out_is_a_post_and_ends_the_session(lead):
     assert lead.open("/acme/followups").status == 303
 
 
+def test_page_sets_no_cookie_again_when_nothing_of_the_session_changed(lead):
+    lead.open("/acme/followups")
+    assert "Set-Cookie" not in lead.open("/acme/followups").headers
+
+
 def test_password_change_ends_all_other_sessions(desk, acme, lead, visitor):
     elsewhere = visitor("lead")
     assert set_password(lead).status == 303
