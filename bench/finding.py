@@ -20,7 +20,7 @@ def find() -> int:
     """All that the sweep reads and locks before it judges; how many due records it found."""
     session = db.session()
     found = 0
-    for pair in list(firing._agents_with_pending(session)):
+    for pair in list(firing.agents_with_pending(session)):
         customers = list(dict.fromkeys(firing._pick(session, pair, NOW, FOUND)))
         found += len(Batch(session, pair[0], Declared(), NOW).lock(customers, [pair[1]]))
     rollback(session)
@@ -106,7 +106,7 @@ def measure_pick(url: str) -> float:
     """The median seconds of the query that finds the due records, by itself."""
     with application(url):
         session = db.session()
-        [pair] = list(firing._agents_with_pending(session))
+        [pair] = list(firing.agents_with_pending(session))
         seconds = sorted(timed(lambda: firing._pick(session, pair, NOW, FOUND)) for _ in range(ROUNDS))
         rollback(session)
         return seconds[ROUNDS // 2]

@@ -6,6 +6,7 @@ from flask import Flask
 from flask_migrate import Migrate
 
 from models import (
+    attention,
     audit,
     audit_seals,
     conversations,
@@ -29,6 +30,7 @@ from models.settings import Settings
 # Every module with tables: importing them is what makes the metadata whole.
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
 RECORDS = (
+    attention,
     audit,
     audit_seals,
     conversations,

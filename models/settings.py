@@ -40,6 +40,7 @@ class Settings:
     log_level: str
     smtp_url: str | None
     attention_mail: str | None
+    attention_after: timedelta
     secure_cookies: bool
 
 
@@ -64,6 +65,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
         log_level=_choice(env, "DESK_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
         smtp_url=env.get("SMTP_URL") or None,
         attention_mail=env.get("DESK_ATTENTION_MAIL") or None,
+        attention_after=_duration(env, "DESK_ATTENTION_AFTER", "15m"),
         secure_cookies=bool(public_url and public_url.startswith("https://")),
     )
 

@@ -15,7 +15,7 @@ from desk_ui.requests import settings_of
 from models import declarations
 from models.base import db
 from models.errors import Invalid
-from models.followups import booking
+from models.followups import booking, stranded
 
 
 @requires(Permission.SEE)
@@ -36,7 +36,13 @@ def index() -> Any:
         page = queries.page(db.session(), scene, filters, after, _limit())
     except TooSlow as fault:
         page, notes = Page([], None), [*notes, fault.detail]
-    shown = views.ListView(scene, filters, page, notes, after is not None)
+    waiting = stranded.waiting_tasks(
+        db.session(),
+        g.tenant.id,
+        before=g.now - settings_of(current_app).attention_after,
+        limit=views.MOST_TASKS_SHOWN + 1,
+    )
+    shown = views.ListView(scene, filters, page, notes, after is not None, waiting=waiting)
     return render_page("followups/list.html", "list", view=shown)
 
 

@@ -1,5 +1,6 @@
 """What the follow-ups templates show: each value in words, so that the templates stay dumb."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -8,6 +9,7 @@ from uuid import UUID
 from flask import g, url_for
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
+from flask_babel import ngettext
 from sqlalchemy.orm import Session
 
 from desk_ui import words
@@ -21,7 +23,9 @@ from models.followups import transitions
 from models.followups.foresight import Foresight, Gate, foresee
 from models.followups.policy import Verdict
 from models.followups.records import Block, Contact, ContactState, FollowUp, Status
+from models.followups.stranded import WaitingTask
 
+MOST_TASKS_SHOWN = 20
 TABS = {
     Tab.PENDING: (_l("Pending"), _l("soonest first")),
     Tab.OVERDUE: (_l("Overdue"), _l("longest overdue first")),
@@ -115,8 +119,23 @@ class ListView:
     notes: list[str]
     went_on: bool
     counts: dict[Tab, int | None] | None = None
+    waiting: Sequence[WaitingTask] = ()
 
     tabs = TABS
+
+    @property
+    def tasks(self) -> Sequence[WaitingTask]:
+        """The tasks that have waited for too long, the longest first, as many as are shown."""
+        return self.waiting[:MOST_TASKS_SHOWN]
+
+    @property
+    def tasks_say(self) -> str:
+        """How many wait, in words."""
+        if len(self.waiting) > MOST_TASKS_SHOWN:
+            return _("More than %(n)s tasks wait for their agent", n=MOST_TASKS_SHOWN)
+        return ngettext(
+            "%(num)s task waits for its agent", "%(num)s tasks wait for their agent", len(self.waiting)
+        )
 
     @property
     def agents(self) -> list[str]:

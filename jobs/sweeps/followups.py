@@ -2,13 +2,20 @@
 
 from datetime import datetime
 
+from flask import current_app
 from sqlalchemy.orm import Session
 
+from jobs import mail
 from models import declarations
-from models.followups import firing
+from models.followups import firing, stranded
+from models.settings import Settings
 from models.sweeping import Counts
 
 
 def fire_followups(session: Session, *, now: datetime, limit: int) -> Counts:
-    """Fire, defer or block what is due, by the declarations in force."""
-    return firing.fire_due(session, declared=declarations.current(session), now=now, limit=limit)
+    """Fire, defer or block what is due, by the declarations in force; then say what is stranded."""
+    settings: Settings = current_app.extensions["desk_settings"]
+    counts = firing.fire_due(session, declared=declarations.current(session), now=now, limit=limit)
+    for found in stranded.announce(session, after=settings.attention_after, now=now):
+        mail.send_stranded(settings, session, found)
+    return counts

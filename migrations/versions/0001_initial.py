@@ -210,6 +210,14 @@ def upgrade() -> None:
     op.create_index(
         "ix_agent_task_status", "agent_task", ["tenant_id", "status", "created_at", "id"], unique=False
     )
+    op.create_index(
+        "ix_agent_task_waiting",
+        "agent_task",
+        ["tenant_id", "updated_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status IN ('dispatched', 'queued')"),
+        sqlite_where=sa.text("status IN ('dispatched', 'queued')"),
+    )
     op.create_table(
         "api_token",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -232,6 +240,14 @@ def upgrade() -> None:
         unique=True,
         postgresql_where=sa.text("revoked_at IS NULL"),
         sqlite_where=sa.text("revoked_at IS NULL"),
+    )
+    op.create_table(
+        "attention_episode",
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("reason", sa.String(length=40), nullable=False),
+        sa.Column("began_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_attention_episode_tenant_id")),
+        sa.PrimaryKeyConstraint("tenant_id", "reason", name=op.f("pk_attention_episode")),
     )
     op.create_table(
         "audit_event",
@@ -382,6 +398,14 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.create_index(
+        "ix_follow_up_failing",
+        "follow_up",
+        ["tenant_id", "agent", "at"],
+        unique=False,
+        postgresql_where=sa.text("status = 'pending' AND attempts > 0"),
+        sqlite_where=sa.text("status = 'pending' AND attempts > 0"),
     )
     op.create_index(
         "ix_follow_up_fires",
@@ -810,6 +834,12 @@ def downgrade() -> None:
         sqlite_where=sa.text("status = 'fired'"),
     )
     op.drop_index(
+        "ix_follow_up_failing",
+        table_name="follow_up",
+        postgresql_where=sa.text("status = 'pending' AND attempts > 0"),
+        sqlite_where=sa.text("status = 'pending' AND attempts > 0"),
+    )
+    op.drop_index(
         "ix_follow_up_due",
         table_name="follow_up",
         postgresql_where=sa.text("status = 'pending'"),
@@ -851,6 +881,7 @@ def downgrade() -> None:
     op.drop_index("ix_audit_event_tenant_action", table_name="audit_event")
     op.drop_index("ix_audit_event_resource", table_name="audit_event")
     op.drop_table("audit_event")
+    op.drop_table("attention_episode")
     op.drop_index(
         "uq_api_token_name",
         table_name="api_token",
@@ -858,6 +889,12 @@ def downgrade() -> None:
         sqlite_where=sa.text("revoked_at IS NULL"),
     )
     op.drop_table("api_token")
+    op.drop_index(
+        "ix_agent_task_waiting",
+        table_name="agent_task",
+        postgresql_where=sa.text("status IN ('dispatched', 'queued')"),
+        sqlite_where=sa.text("status IN ('dispatched', 'queued')"),
+    )
     op.drop_index("ix_agent_task_status", table_name="agent_task")
     op.drop_index("ix_agent_task_customer", table_name="agent_task")
     op.drop_index("ix_agent_task_created", table_name="agent_task")

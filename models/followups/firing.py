@@ -48,13 +48,13 @@ def fire_due(session: Session, *, declared: Declared, now: datetime, limit: int)
     commit(session, "followups.fire.begin")
     claimed = True
     while claimed and run.room:
-        pairs = list(_agents_with_pending(session))
+        pairs = list(agents_with_pending(session))
         share = max(1, run.room // max(1, len(pairs)))
         claimed = False
         for pair in _rotated(pairs, now):
             claimed |= _fire_share(run, pair, pairs, share)
     run.counts.capped = not run.room and any(
-        _pick(session, pair, now, 1) for pair in _agents_with_pending(session)
+        _pick(session, pair, now, 1) for pair in agents_with_pending(session)
     )
     commit(session, "followups.fire.end")
     return run.counts
@@ -109,7 +109,7 @@ def _fire_one_by_one(run: _Run, batch: Batch, due: Sequence[Due]) -> None:
             _put_off(run, batch.tenant_id, record)
 
 
-def _agents_with_pending(session: Session) -> Iterator[Pair]:
+def agents_with_pending(session: Session) -> Iterator[Pair]:
     """The (tenant id, agent) pairs with pending rows that are neither switched off nor held.
 
     Skips from one pair to the next along the index, so that its cost is the number of pairs.

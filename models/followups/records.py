@@ -163,6 +163,14 @@ class FollowUp(Base):
             postgresql_where=and_(status == Status.PENDING.value, deferred_until.is_not(None)),
             sqlite_where=and_(status == Status.PENDING.value, deferred_until.is_not(None)),
         ),
+        Index(
+            "ix_follow_up_failing",
+            "tenant_id",
+            "agent",
+            "at",
+            postgresql_where=and_(status == Status.PENDING.value, attempts > 0),
+            sqlite_where=and_(status == Status.PENDING.value, attempts > 0),
+        ),
         Index("ix_follow_up_customer", "tenant_id", "customer", "status", "at", "id"),
         Index(
             "ix_follow_up_fires",
@@ -202,6 +210,14 @@ class AgentTask(Base):
     __table_args__ = (
         Index("ix_agent_task_created", "tenant_id", "created_at", "id"),
         Index("ix_agent_task_status", "tenant_id", "status", "created_at", "id"),
+        Index(
+            "ix_agent_task_waiting",
+            "tenant_id",
+            "updated_at",
+            "id",
+            postgresql_where=status.in_(["dispatched", "queued"]),
+            sqlite_where=status.in_(["dispatched", "queued"]),
+        ),
         Index("ix_agent_task_agent", "tenant_id", "agent", "created_at", "id"),
         Index("ix_agent_task_customer", "tenant_id", "customer", "status"),
     )

@@ -11,7 +11,7 @@ from models import bulk, clock, tenants
 from models.base import db
 from models.followups import contacts, transitions
 from models.followups.firing import fire_due
-from models.followups.records import FollowUp
+from models.followups.records import AgentTask, FollowUp
 from tests.console.visiting import SETTER_UP
 from tests.support.create import create_followup
 from tests.support.declare import declared
@@ -284,3 +284,14 @@ def test_block_alone_is_given_to_htmx_and_the_page_to_a_restored_history(desk, a
     restored = lead.client.get(LIST, headers={"HX-Request": "true", "HX-History-Restore-Request": "true"})
     assert "<html" in restored.text
     assert "HX-Request" in restored.headers["Vary"]
+
+
+def test_list_names_tasks_that_wait_when_nobody_took_them(desk, acme, lead):
+    desk.followup(acme, customer="c-fires")
+    earlier = clock.now() - timedelta(minutes=16)
+    fire_all(desk)
+    assert "waits for its agent" not in lead.open(LIST).text
+    desk.tell(lambda session: session.execute(update(AgentTask).values(updated_at=earlier)))
+    page = lead.open(LIST)
+    assert "1 task waits for its agent" in page.text
+    assert "store-support, not taken, 16 min ago" in page.text

@@ -1,0 +1,100 @@
+"""Follow-ups and tasks that have waited for too long, for the pages and for who must be told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from models import attention
+from models.attention import Stranded
+from models.followups.firing import agents_with_pending
+from models.followups.records import AgentTask, FollowUp, Status, TaskStatus
+from models.tenants import Feature, with_feature
+from models.transactions import commit
+
+OVERDUE = "followups_overdue"
+FAILING = "followups_failing"
+TASKS = "tasks_waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTask:
+    """A task that nobody took, or that was taken and not finished, without its prompt."""
+
+    id: UUID
+    followup_id: UUID | None
+    agent: str
+    customer: str
+    status: str
+    since: datetime
+
+
+def announce(session: Session, *, after: timedelta, now: datetime) -> list[Stranded]:
+    """Say by one `attention.needed` event an episode what has been stranded for longer than `after`.
+
+    Three kinds: due and not taken by a run, failing again and again, and tasks that nobody took or
+    finished. Nothing counts while its agent is held or its tenant has follow-ups switched off. Commits.
+    """
+    pairs = list(agents_with_pending(session))
+    opened = attention.announce(session, OVERDUE, _first(session, OVERDUE, pairs, now - after), now=now)
+    opened += attention.announce(session, FAILING, _first(session, FAILING, pairs, now - after), now=now)
+    opened += attention.announce(session, TASKS, _tasks(session, now - after), now=now)
+    commit(session, "followups.attention")
+    return opened
+
+
+def _first(
+    session: Session, reason: str, pairs: Sequence[tuple[int, str]], before: datetime
+) -> dict[int, Stranded]:
+    """The oldest stranded record of each tenant."""
+    found: dict[int, Stranded] = {}
+    for tenant_id, agent in pairs:
+        row = session.execute(_oldest(reason, tenant_id, agent, before)).first()
+        if row is not None and (tenant_id not in found or row.at < found[tenant_id].since):
+            found[tenant_id] = Stranded(tenant_id, reason, row.at, ("followup", str(row.id)))
+    return found
+
+
+def _oldest(reason: str, tenant_id: int, agent: str, before: datetime) -> Select[UUID, datetime]:
+    query = select(FollowUp.id, FollowUp.at).where(
+        FollowUp.tenant_id == tenant_id, FollowUp.agent == agent, FollowUp.status == Status.PENDING
+    )
+    if reason == FAILING:
+        query = query.where(FollowUp.attempts > 0, FollowUp.at <= before).order_by(FollowUp.at)
+    else:
+        query = query.where(FollowUp.due_at <= before).order_by(FollowUp.due_at)
+    return query.limit(1)
+
+
+def _tasks(session: Session, before: datetime) -> dict[int, Stranded]:
+    found: dict[int, Stranded] = {}
+    for tenant in with_feature(session, Feature.FOLLOWUPS):
+        rows = waiting_tasks(session, tenant.id, before=before, limit=1)
+        if rows:
+            found[tenant.id] = Stranded(tenant.id, TASKS, rows[0].since, ("task", str(rows[0].id)))
+    return found
+
+
+def waiting_tasks(session: Session, tenant_id: int, *, before: datetime, limit: int) -> list[WaitingTask]:
+    """Tasks queued or dispatched since before `before`, the longest waiting first; `limit` at most."""
+    query = (
+        select(
+            AgentTask.id,
+            AgentTask.followup_id,
+            AgentTask.agent,
+            AgentTask.customer,
+            AgentTask.status,
+            AgentTask.updated_at,
+        )
+        .where(
+            AgentTask.tenant_id == tenant_id,
+            AgentTask.status.in_([TaskStatus.QUEUED.value, TaskStatus.DISPATCHED.value]),
+            AgentTask.updated_at <= before,
+        )
+        .order_by(AgentTask.updated_at, AgentTask.id)
+        .limit(limit)
+    )
+    return [WaitingTask(*row) for row in session.execute(query)]
