@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, exists, select
+from sqlalchemy import ColumnElement, Select, delete, select
 from sqlalchemy.orm import Session
 
 from models import audit, bulk
@@ -229,7 +229,9 @@ def _messages(run: _Purge, size: int) -> int:
 
 def _empty(run: _Purge, size: int) -> int:
     """Conversations that nothing happened in for as long, and of which no message is left."""
-    empty = ~exists().where(Message.conversation_id == Conversation.id)
+    # A scalar, since PostgreSQL would turn NOT EXISTS into a join with all messages.
+    first = select(Message.id).where(Message.conversation_id == Conversation.id).limit(1)
+    empty = first.scalar_subquery().is_(None)
     old = (
         select(Conversation.id)
         .where(Conversation.tenant_id == run.tenant_id, Conversation.updated_at < run.cutoff, empty)

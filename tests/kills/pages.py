@@ -31,7 +31,7 @@ def set_password(link: str, password: str) -> int:
 def cancel(link: str, followup: str) -> int:
     visitor = _visitor()
     visitor.press(visitor.open(link).form(link))
-    action = f"/acme/followups/{followup}/cancel"
+    action = f"/acme/followups/{followup}/cancellation"
     return visitor.press(visitor.open(f"/acme/followups/{followup}").form(action)).status
 
 
@@ -39,6 +39,6 @@ def cancel_fired(link: str, followup: str, other: str) -> int:
     """A form of a pending one, sent to one that fired meanwhile."""
     visitor = _visitor()
     visitor.press(visitor.open(link).form(link))
-    form = visitor.open(f"/acme/followups/{other}").form(f"/acme/followups/{other}/cancel")
-    form.action = f"/acme/followups/{followup}/cancel"
+    form = visitor.open(f"/acme/followups/{other}").form(f"/acme/followups/{other}/cancellation")
+    form.action = f"/acme/followups/{followup}/cancellation"
     return visitor.press(form).status

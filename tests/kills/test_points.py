@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from sqlalchemy import case, func, literal_column, select
+from sqlalchemy import and_, case, func, literal_column, select
 
 from models import clock, declarations
 from models.base import db
@@ -83,7 +83,7 @@ def fingerprint(setting: Setting) -> Counter[str]:
             kind = table.c[column]
             if table.name == "audit_event":
                 # To sign in is part of many an act, so it is counted apart.
-                signed_in = table.c.action == SIGNED_IN
+                signed_in = and_(table.c.action == SIGNED_IN, table.c.result == "success")
                 kind = case((signed_in, SIGNED_IN), else_=kind)
             query = select(kind.label("kind"), func.count()).select_from(table).group_by(literal_column("1"))
             found.update({f"{table.name}:{value}": count for value, count in setting.session.execute(query)})
