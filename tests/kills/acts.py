@@ -13,7 +13,7 @@ from jobs.app import make_app
 from jobs.sweeps.retention import retention as retention_sweep
 from models import clock, declarations, tenants
 from models.base import db
-from models.followups import retention
+from models.followups import retention, stranded
 from models.followups.firing import fire_due
 from models.followups.importing import import_file
 from models.followups.reading import Format
@@ -56,6 +56,10 @@ def purge_all() -> None:
     retention_sweep(db.session(), now=clock.now() + timedelta(days=2), limit=10_000)
 
 
+def attention() -> None:
+    stranded.announce(db.session(), after=HOUR, now=T + 5 * HOUR)
+
+
 def declare() -> None:
     declarations.refresh(db.session(), settings().config_file, T)
 
@@ -66,6 +70,7 @@ DOMAIN: dict[str, Callable[[], None]] = {
     "purge": purge,
     "purge_all": purge_all,
     "declare": declare,
+    "attention": attention,
 }
 
 

@@ -288,6 +288,9 @@ SCENARIOS: dict[str, Scenario] = {
         ["domain", "purge"], PURGED, _old, after=_plus(follow_up__cancelled=-1), domain=True
     ),
     "followups.retention.end": Scenario(["domain", "purge"], PURGED, _old, after=PURGED, domain=True),
+    "followups.attention": Scenario(
+        ["domain", "attention"], _plus(outbox=1, attention_episode=1), _due, domain=True
+    ),
     "declarations.refresh": Scenario(
         ["domain", "declare"], _plus(config_version=1), _changed_file, domain=True
     ),
