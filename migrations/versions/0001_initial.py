@@ -424,14 +424,25 @@ def upgrade() -> None:
         sqlite_where=sa.text("status = 'pending'"),
     )
     op.create_index(
+        "ix_follow_up_pending_at",
+        "follow_up",
+        ["tenant_id", "at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status = 'pending'"),
+        sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.create_index(
         "ix_follow_up_reason", "follow_up", ["tenant_id", "reason", "created_at", "id"], unique=False
     )
-    op.create_index("ix_follow_up_status_at", "follow_up", ["tenant_id", "status", "at", "id"], unique=False)
     op.create_index(
         "ix_follow_up_status_created", "follow_up", ["tenant_id", "status", "created_at", "id"], unique=False
     )
     op.create_index(
-        "ix_follow_up_status_updated", "follow_up", ["tenant_id", "status", "updated_at", "id"], unique=False
+        "ix_follow_up_status_updated",
+        "follow_up",
+        ["tenant_id", "status", "updated_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status != 'pending'"),
     )
     op.create_table(
         "membership",
@@ -817,10 +828,17 @@ def downgrade() -> None:
     op.drop_table("outbox_event")
     op.drop_index("ix_membership_tenant_id", table_name="membership")
     op.drop_table("membership")
-    op.drop_index("ix_follow_up_status_updated", table_name="follow_up")
+    op.drop_index(
+        "ix_follow_up_status_updated", table_name="follow_up", postgresql_where=sa.text("status != 'pending'")
+    )
     op.drop_index("ix_follow_up_status_created", table_name="follow_up")
-    op.drop_index("ix_follow_up_status_at", table_name="follow_up")
     op.drop_index("ix_follow_up_reason", table_name="follow_up")
+    op.drop_index(
+        "ix_follow_up_pending_at",
+        table_name="follow_up",
+        postgresql_where=sa.text("status = 'pending'"),
+        sqlite_where=sa.text("status = 'pending'"),
+    )
     op.drop_index(
         "ix_follow_up_pending",
         table_name="follow_up",

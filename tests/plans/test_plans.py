@@ -349,7 +349,7 @@ WORK: list[tuple[Callable[[Session, Tenant], None], list[str]]] = [
     (cancel, []),
     (revoke, ["ix_follow_up_customer", "ix_agent_task_customer", "uq_contact_customer"]),
     (hear, ["uq_message_external", "uq_conversation_external", "uq_contact_customer"]),
-    (purge, ["ix_follow_up_status_updated", "ix_follow_up_status_at", "ix_agent_task_status"]),
+    (purge, ["ix_follow_up_status_updated", "ix_follow_up_pending_at", "ix_agent_task_status"]),
     (purge, ["ix_outcome_created", "ix_message_stored", "ix_conversation_updated", "ix_task_event_task"]),
     (erase, ["ix_follow_up_customer", "ix_agent_task_customer", "ix_outcome_customer"]),
     (erase, ["ix_message_customer", "ix_message_conversation", "ix_conversation_customer"]),

@@ -86,7 +86,7 @@ def _options(folder: Path, durable: bool) -> str:
         **({} if durable else {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}),
         "max_connections": "200",
         "shared_buffers": "128MB",
-        "max_wal_size": "2GB",
+        "max_wal_size": "8GB",
     }
     return " ".join(f"-c {name}='{value}'" for name, value in settings.items())
 
