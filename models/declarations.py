@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from sqlalchemy import String, Text, select
+from sqlalchemy import String, Text, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models.base import Base, Serial
+from models.base import Base, Serial, is_sqlite, table_of
 from models.transactions import commit
 
 LARGEST = 1_000_000
@@ -70,20 +71,22 @@ class Declared:
 
 KNOWN_TABLES = frozenset({"agents", "desks", "topics", "assistants", "inboxes", "sweeps", "retention"})
 
-_seen_files: dict[Path, tuple[int, int, int]] = {}
-_parsed: dict[int, Declared] = {}
+_seen_files: dict[Path, tuple[int, int, int] | None] = {}
+_parsed: dict[tuple[int, str], Declared] = {}
 
 
 def current(session: Session) -> Declared:
     """The declarations in force: the last version that parsed, whatever the file holds now."""
-    newest = session.scalars(select(ConfigVersion.id).order_by(ConfigVersion.id.desc()).limit(1)).first()
+    query = select(ConfigVersion.id, ConfigVersion.digest).order_by(ConfigVersion.id.desc()).limit(1)
+    newest = session.execute(query).first()
     if newest is None:
         return Declared()
-    if newest not in _parsed:
-        content = session.scalars(select(ConfigVersion.content).where(ConfigVersion.id == newest)).one()
+    key = (newest.id, newest.digest)
+    if key not in _parsed:
+        content = session.scalars(select(ConfigVersion.content).where(ConfigVersion.id == newest.id)).one()
         _parsed.clear()
-        _parsed[newest] = Declared(newest, tomllib.loads(content))
-    return _parsed[newest]
+        _parsed[key] = Declared(newest.id, tomllib.loads(content))
+    return _parsed[key]
 
 
 def fault(session: Session) -> str | None:
@@ -113,9 +116,9 @@ def refresh(session: Session, path: Path, now: datetime) -> None:
     change that this process sees is adopted, so that two machines with unlike files don't take turns.
     """
     stamp = _stamp(path)
-    if stamp is None or _seen_files.get(path) == stamp:
+    if _seen_files.get(path) == stamp:
         return
-    content, problem = _read(path)
+    content, problem = _read(path) if stamp is not None else (None, f"{path.name} is gone")
     digest = hashlib.sha256((content or problem or "").encode()).hexdigest()
     if problem is None and content is not None:
         _adopt(session, content, digest, now)
@@ -146,7 +149,7 @@ def _read(path: Path) -> tuple[str | None, str | None]:
             return None, f"{path.name} is larger than {LARGEST} bytes"
         content = raw.decode()
         tomllib.loads(content)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
         return None, f"{path.name} can't be read: {problem}"
     return content, None
 
@@ -156,14 +159,16 @@ def _adopt(session: Session, content: str, digest: str, now: datetime) -> None:
     if newest != digest:
         session.add(ConfigVersion(digest=digest, content=content, adopted_at=now))
         log.info("desk.toml adopted", digest=digest[:12])
-    for row in session.scalars(select(ConfigFault)):
-        session.delete(row)
+    session.execute(delete(ConfigFault).execution_options(synchronize_session=False))
 
 
 def _keep_fault(session: Session, problem: str, digest: str, now: datetime) -> None:
-    row = session.get(ConfigFault, 1)
-    if row is None:
-        session.add(ConfigFault(id=1, digest=digest, fault=problem, seen_at=now))
-    elif row.digest != digest:
-        row.digest, row.fault, row.seen_at = digest, problem, now
+    """Put the fault on record; many processes may see the same file at once."""
+    insert = sqlite.insert if is_sqlite(session) else postgresql.insert
+    values = {"digest": digest, "fault": problem, "seen_at": now}
+    session.execute(
+        insert(table_of(ConfigFault))
+        .values(id=1, **values)
+        .on_conflict_do_update(index_elements=["id"], set_=values, where=ConfigFault.digest != digest)
+    )
     log.warning("desk.toml can't be used; the last good version stays in force", fault=problem)

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 from uuid import UUID, uuid4
 
 from sqlalchemy import ForeignKey, Index, Integer, String, Text, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models import addresses, audit, locks, outbox, secrets, text
+from models import audit, endpoint_urls, locks, outbox, secrets
 from models.actors import Actor
 from models.audit_guard import audited
 from models.base import Base
@@ -19,7 +18,6 @@ from models.settings import Settings
 from models.tenants import Tenant
 from models.transitions import check_version, move
 
-URL_LENGTH = 2_000
 MOST_ENDPOINTS = 50
 ALL = "*"
 TEST_EVENT = "endpoint.test"
@@ -56,7 +54,7 @@ class WebhookEndpoint(Base):
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"))
-    url: Mapped[str] = mapped_column(String(URL_LENGTH))
+    url: Mapped[str] = mapped_column(String(endpoint_urls.LENGTH))
     secret: Mapped[str] = mapped_column(Text)
     event_types: Mapped[list[str]]
     state: Mapped[str] = mapped_column(String(20))
@@ -109,7 +107,7 @@ def add(
 
     Raises `Invalid` on `url` or `event_types`, `Conflict` where the tenant has as many as it may.
     """
-    checked, types = check_url(url, settings), check_event_types(event_types)
+    checked, types = endpoint_urls.check(url, settings), check_event_types(event_types)
     if len(of_tenant(session, tenant.id)) >= MOST_ENDPOINTS:
         raise Conflict(f"There are {MOST_ENDPOINTS} endpoints already, which is the most. Remove one first.")
     endpoint_id, secret = uuid4(), secrets.webhook_secret()
@@ -126,7 +124,12 @@ def add(
     )
     session.add(endpoint)
     session.flush()
-    detail = {"from": None, "to": endpoint.state, "address": origin(checked), "event_types": types}
+    detail = {
+        "from": None,
+        "to": endpoint.state,
+        "address": endpoint_urls.origin(checked),
+        "event_types": types,
+    }
     _audit(session, endpoint, "endpoint.added", actor=actor, now=now, detail=detail)
     return endpoint, secret
 
@@ -148,14 +151,17 @@ def update(
 
     A paused endpoint keeps its deliveries waiting. Raises `NotFound`, `Invalid`, `Conflict`.
     """
-    checked = None if url is None else check_url(url, settings)
+    checked = None if url is None else endpoint_urls.check(url, settings)
     types = None if event_types is None else check_event_types(event_types)
     endpoint = _locked(session, tenant_id, endpoint_id)
     check_version(endpoint, expected_version, "endpoint")
     changes: dict[str, Any] = {}
     if checked is not None and checked != endpoint.url:
         # The rest of an address may hold a token, so the audit names its origin only.
-        changes["address"] = {"before": origin(endpoint.url), "after": origin(checked)}
+        changes["address"] = {
+            "before": endpoint_urls.origin(endpoint.url),
+            "after": endpoint_urls.origin(checked),
+        }
         endpoint.url, endpoint.failures = checked, 0
     if types is not None and types != endpoint.event_types:
         changes["event_types"] = {"before": endpoint.event_types, "after": types}
@@ -241,26 +247,6 @@ def secret_of(endpoint_id: UUID, stored: str, settings: Settings) -> str:
     return secrets.decrypt(settings.secret_key, stored, owner=_owner(endpoint_id))
 
 
-def check_url(url: str, settings: Settings) -> str:
-    """`url`, if it can be sent to. Raises `Invalid` on `url`.
-
-    Names are resolved when something is sent, at each connection anew: what a name leads to today says
-    nothing of tomorrow. Here an address that is not public is refused where it can be seen in the text.
-    """
-    text.required(url, "url", longest=URL_LENGTH)
-    if not url.isascii() or any(c.isspace() or not c.isprintable() for c in url):
-        raise Invalid("url", "may hold printable ASCII only; write other characters percent-encoded")
-    parts = _parts(url)
-    if parts.scheme not in {"http", "https"}:
-        raise Invalid("url", "must begin with https:// or http://")
-    if "@" in parts.netloc:
-        raise Invalid("url", "may not hold a name or password; the signature proves who sends")
-    if "#" in url or "\\" in url:
-        raise Invalid("url", "may hold neither # nor \\")
-    _check_host(parts.hostname or "", settings)
-    return url
-
-
 def check_event_types(event_types: Iterable[str]) -> list[str]:
     """The types in order and each once; `*` alone if it is among them. Raises `Invalid` on `event_types`."""
     given = list(event_types)
@@ -270,34 +256,6 @@ def check_event_types(event_types: Iterable[str]) -> list[str]:
         if name != ALL and name not in EVENT_TYPES:
             raise Invalid("event_types", f"holds {name[:80]!r}, which is no event type")
     return [ALL] if ALL in given else sorted(set(given))
-
-
-def origin(url: str) -> str:
-    """Scheme, host and port: what may be shown of an address, whose path can hold a token."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _parts(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        if parts.port == 0:
-            raise ValueError
-    except ValueError:
-        raise Invalid("url", "is not an address such as https://example.com/hook") from None
-    return parts
-
-
-def _check_host(host: str, settings: Settings) -> None:
-    if not host:
-        raise Invalid("url", "names no host")
-    if host.casefold() in settings.webhook_allowed_hosts:
-        return
-    address = addresses.literal(host)
-    if address is not None and not addresses.is_public(address):
-        raise Invalid("url", f"leads to {address}, which is not a public address")
-    if address is None and addresses.is_local_name(host):
-        raise Invalid("url", f"leads to {host}, which is not a public name; DESK_WEBHOOK_HOSTS can allow it")
 
 
 def _audit(

@@ -12,12 +12,12 @@ from desk_ui.api.fields import Given, Nothing, Paged, Shown, Text, Time, Version
 from desk_ui.api.operations import Call, Reply, operation
 from desk_ui.api.paths import as_uuid
 from desk_ui.api.refusals import Refused
-from models import endpoints
-from models.endpoints import URL_LENGTH, EndpointState, WebhookEndpoint
+from models import endpoint_urls, endpoints
+from models.endpoints import EndpointState, WebhookEndpoint
 from models.errors import Invalid, NotFound
 
 ORDER = paging.Order("endpoints", WebhookEndpoint.created_at, WebhookEndpoint.id)
-Url = Annotated[str, StringConstraints(min_length=1, max_length=URL_LENGTH)]
+Url = Annotated[str, StringConstraints(min_length=1, max_length=endpoint_urls.LENGTH)]
 EventTypes = Annotated[
     list[Text], Field(min_length=1, max_length=100, description="Event types, or `*` alone for all.")
 ]

@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 from desk_ui.api import paging
 from desk_ui.api.fields import Paged, Shown, Text, Time, WholeNumber
 from desk_ui.api.operations import Call, Reply, operation
-from models import sending
+from models import publishing
 from models.base import db, writable
 from models.endpoints import EVENT_TYPES, TEST_EVENT
 from models.errors import Invalid
@@ -111,7 +111,7 @@ def _publish(call: Call) -> None:
         return
     with writable(), db.session.session_factory() as session:
         try:
-            sending.publish(session, now=call.now, limit=MOST_PUBLISHED)
+            publishing.publish(session, now=call.now, limit=MOST_PUBLISHED)
         except OperationalError:
             rollback(session)
 

@@ -7,6 +7,7 @@ from flask import abort, current_app, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from desk_ui.followups import queries, views
+from desk_ui.followups.detail import DetailView, detail
 from desk_ui.followups.queries import Filters, Scene
 from desk_ui.htmx import render_block, render_page
 from desk_ui.paging import Cursor, Page, TooSlow
@@ -63,12 +64,12 @@ def show(followup_id: UUID) -> Any:
     return render_page("followups/detail.html", "panel", view=shown)
 
 
-def detail_of(followup_id: UUID) -> views.DetailView | None:
+def detail_of(followup_id: UUID) -> DetailView | None:
     """One follow-up as its page shows it, read afresh."""
     followup = booking.find(db.session(), g.tenant.id, followup_id)
     if followup is None:
         return None
-    return views.detail(db.session(), scene_at_hand(), followup, request.values.get("list", ""))
+    return detail(db.session(), scene_at_hand(), followup, request.values.get("list", ""))
 
 
 def scene_at_hand() -> Scene:

@@ -1,28 +1,24 @@
 """What the follow-ups templates show: each value in words, so that the templates stay dumb."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 from uuid import UUID
 
 from flask import g, url_for
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
-from sqlalchemy.orm import Session
 
 from desk_ui import words
 from desk_ui.followups import queries
 from desk_ui.followups.queries import Filters, Row, Scene, Tab
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, refusal
-from models import endpoints
 from models.errors import Conflict
 from models.followups import transitions
-from models.followups.foresight import Foresight, Gate, foresee
-from models.followups.policy import Verdict
-from models.followups.records import Block, Contact, ContactState, FollowUp, Status
+from models.followups.records import Block, FollowUp, Status
 from models.followups.stranded import WaitingTask
 
 MOST_TASKS_SHOWN = 20
@@ -206,190 +202,6 @@ class ListView:
         }[self.filters.tab]
 
     refusal = staticmethod(refusal_to_cancel)
-
-
-@dataclass(frozen=True, slots=True)
-class GateLine:
-    """One gate in words. `outcome` is pass, stop, wait, or skipped where an earlier one decided."""
-
-    name: str
-    outcome: str
-    says: str
-
-
-@dataclass(frozen=True, slots=True)
-class DetailView:
-    """The page of one follow-up."""
-
-    scene: Scene
-    row: FollowUp
-    thin: Row
-    filters: Filters
-    foresight: Foresight | None
-    contact: Contact | None
-    timeline: list[queries.Entry]
-    deliveries: list[Any]
-    lines: list[GateLine] = field(default_factory=list)
-
-    @property
-    def mark(self) -> Mark:
-        return mark(self.row, overdue=self.thin.overdue, held=self.thin.held or self.scene.paused)
-
-    origin = staticmethod(endpoints.origin)
-
-    @property
-    def list_url(self) -> str:
-        return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params())
-
-    @property
-    def list_name(self) -> str:
-        return _("Follow-ups, %(tab)s", tab=str(TABS[self.filters.tab][0]).lower())
-
-    @property
-    def query(self) -> str:
-        return urlencode(self.filters.as_params())
-
-    @property
-    def refusal(self) -> str | None:
-        return refusal_to_cancel(self.row)
-
-    @property
-    def lead(self) -> str:
-        """What will happen, or happened, in one or two sentences."""
-        return lead(self)
-
-    @property
-    def contact_mark(self) -> Mark:
-        if self.contact is None:
-            return Mark("ring", "idle", _("Never messaged"))
-        state = ContactState(self.contact.state)
-        shape, tone = {
-            ContactState.GRANTED: ("disc", "good"),
-            ContactState.REVOKED: ("cross", "bad"),
-            ContactState.UNAVAILABLE: ("square", "warn"),
-        }[state]
-        return Mark(shape, tone, str(words.CONTACTS[state]))
-
-
-def detail(session: Session, scene: Scene, followup: FollowUp, list_query: str) -> DetailView:
-    """Read all that the page of `followup` shows; `list_query` is the list that led to it."""
-    given = dict(parse_qsl(list_query)) or {"tab": followup.status}
-    filters, _unusable = Filters.from_args(given)
-    foresight = foresee(session, followup, declared=scene.declared, now=scene.now)
-    waits = followup.status == Status.PENDING
-    thin = queries.one(session, scene, followup.id)
-    assert thin is not None
-    return DetailView(
-        scene=scene,
-        row=followup,
-        thin=thin,
-        filters=filters,
-        foresight=foresight if waits else None,
-        contact=foresight.contact,
-        timeline=queries.timeline(session, scene.tenant, followup.id),
-        deliveries=queries.deliveries(session, scene.tenant, followup.id),
-        lines=gate_lines(foresight, scene) if waits else [],
-    )
-
-
-def gate_lines(foresight: Foresight, scene: Scene) -> list[GateLine]:
-    """The gates in words, those after the one that decides as skipped."""
-    found, decided = [], False
-    for gate in foresight.gates:
-        outcome = "pass" if gate.passes else "wait" if gate.verdict.defer_until else "stop"
-        says = _says(gate, foresight, scene)
-        found.append(GateLine(_gate_name(gate), "skipped" if decided else outcome, says))
-        decided = decided or not gate.passes
-    return found
-
-
-def _gate_name(gate: Gate) -> str:
-    return {
-        Block.POLICY_INVALID: _("Policy"),
-        Block.CONSENT: _("Consent"),
-        Block.REVOKED: _("Opt-out"),
-        Block.UNAVAILABLE: _("Silence"),
-        None: _("Quiet hours"),
-        Block.DEDUP: _("Repeats"),
-        Block.FREQUENCY: _("Frequency"),
-        Block.HOLDOUT: _("Experiment"),
-    }[gate.block]
-
-
-def _says(gate: Gate, foresight: Foresight, scene: Scene) -> str:
-    """What one gate says, whether or not it lets through."""
-    policy = foresight.policy
-    if gate.block is Block.FREQUENCY and policy and policy.ceiling:
-        return _(
-            "%(n)s of %(most)s messages sent in the last %(span)s",
-            n=foresight.fires,
-            most=policy.ceiling.fires,
-            span=words.span(policy.ceiling.window),
-        )
-    if gate.block is None and policy and policy.quiet_hours:
-        return _quiet(gate, foresight, scene)
-    if gate.block is Block.POLICY_INVALID and not gate.passes:
-        faults = "; ".join(str(fault) for fault in foresight.faults)
-        return faults or _("This agent is not declared in desk.toml.")
-    passing, stopping = _GATE_SAYS[gate.block]()
-    return passing if gate.passes else stopping
-
-
-def _quiet(gate: Gate, foresight: Foresight, scene: Scene) -> str:
-    assert foresight.policy is not None and foresight.policy.quiet_hours is not None
-    hours = foresight.policy.quiet_hours
-    span = f"{hours.start:%H:%M} to {hours.end:%H:%M} {hours.zone}"
-    local = words.clock(scene.now, hours.zone)
-    if gate.passes:
-        return _("%(at)s for the customer; quiet %(span)s", at=local, span=span)
-    return _("%(at)s for the customer: it would wait; quiet %(span)s", at=local, span=span)
-
-
-_GATE_SAYS: dict[Block | None, Any] = {
-    Block.POLICY_INVALID: lambda: (_("The agent's policy is valid"), ""),
-    Block.CONSENT: lambda: (_("The customer is known"), _("No consent on record: never messaged")),
-    Block.REVOKED: lambda: (_("Not opted out"), _("The customer opted out")),
-    Block.UNAVAILABLE: lambda: (_("The customer answers"), _("Too many messages without a reply")),
-    None: lambda: (_("The policy has none"), ""),
-    Block.DEDUP: lambda: (_("No older one is due for this reason"), _("An older one for this reason is due")),
-    Block.FREQUENCY: lambda: (_("The policy has no ceiling"), ""),
-    Block.HOLDOUT: lambda: (_("Not held out"), _("Held out by the experiment")),
-}
-
-
-def lead(view: DetailView) -> str:
-    row, scene = view.row, view.scene
-    if row.status != Status.PENDING or view.foresight is None:
-        return _ended(row, scene)
-    zone = scene.tenant.timezone
-    due = words.relative(row.due_at, scene.now, zone)
-    first = _("Due %(when)s.", when=due) if row.due_at > scene.now else _("It was due %(when)s.", when=due)
-    if scene.paused:
-        return first + " " + _("Follow-ups are switched off for this tenant, so it waits.")
-    if view.thin.held:
-        return first + " " + _("Its agent is on hold, so it waits.")
-    return first + " " + _would(view.foresight.verdict, scene)
-
-
-def _would(verdict: Verdict, scene: Scene) -> str:
-    if verdict.block is not None:
-        return _("As things stand it would be blocked: %(why)s.", why=words.block(verdict.block))
-    if verdict.defer_until is not None:
-        until = words.day_and_time(verdict.defer_until, scene.now, scene.tenant.timezone)
-        return _("As things stand it would wait for the end of quiet hours, %(until)s.", until=until)
-    return _("As things stand it would fire.")
-
-
-def _ended(row: FollowUp, scene: Scene) -> str:
-    when = words.relative(row.fired_at or row.updated_at, scene.now, scene.tenant.timezone)
-    if row.status == Status.FIRED:
-        return _("Fired %(when)s. The agent was asked once, and is never asked again.", when=when)
-    if row.status == Status.BLOCKED:
-        why = words.block(row.blocked_reason)
-        return _("Blocked %(when)s: %(why)s. Nothing was sent.", when=when, why=why)
-    if row.cancelled_by:
-        return _("Cancelled %(when)s by %(who)s. Nothing was sent.", when=when, who=row.cancelled_by)
-    return _("Cancelled %(when)s. Nothing was sent.", when=when)
 
 
 def row_id(followup_id: UUID) -> str:

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 from standardwebhooks import Webhook
 
 from jobs.delivery import http_client
-from models import clock, endpoints, faults, sending
+from models import clock, endpoints, faults, publishing, sending
 from models.deliveries import ERROR_LENGTH, Outcome
 from models.errors import DeskError
 from models.sending import DueEndpoint, Parcel
@@ -121,7 +121,7 @@ class _Run:
 
     def _look(self) -> None:
         """Publish what has been committed, and see for whom something is due."""
-        self.counts.own["published"] += sending.publish(self.session, now=self.now, limit=PUBLISH_LIMIT)
+        self.counts.own["published"] += publishing.publish(self.session, now=self.now, limit=PUBLISH_LIMIT)
         self.waiting = deque(self._eligible())
 
     def _eligible(self) -> list[DueEndpoint]:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from jobs.delivery.webhook import deliver_due
-from models import deliveries, endpoints, outbox, sending
+from models import deliveries, endpoints, outbox, publishing, sending
 from models.base import db, table_of
 from models.deliveries import Delivery, Outcome, State
 from models.errors import Conflict, NotFound
@@ -165,7 +165,7 @@ def test_deliver_waits_for_a_paused_endpoint_when_it_is_resumed(
 ):
     endpoint, _secret = add_endpoint(receiver.url())
     enqueue()
-    sending.publish(session, now=now, limit=LIMIT)
+    publishing.publish(session, now=now, limit=LIMIT)
     given = {"settings": settings, "actor": API, "now": now}
     endpoints.update(session, tenant.id, endpoint.id, active=False, **given)
     commit(session, "tests.act")
@@ -181,7 +181,7 @@ def test_deliver_gives_up_what_waits_when_the_endpoint_was_removed(
 ):
     endpoint, _secret = add_endpoint(receiver.url())
     enqueue()
-    sending.publish(session, now=now, limit=LIMIT)
+    publishing.publish(session, now=now, limit=LIMIT)
     endpoints.remove(session, tenant.id, endpoint.id, actor=API, now=now)
     commit(session, "tests.act")
     assert deliver_due(session, now=now, limit=LIMIT).own["dead"] == 1
@@ -223,7 +223,7 @@ def test_deliver_signs_with_the_new_secret_when_it_was_rotated_between_attempts(
 def test_deliver_takes_a_claim_again_when_its_lease_ran_out(session, now, receiver, add_endpoint, enqueue):
     endpoint, _secret = add_endpoint(receiver.url())
     [event_id] = enqueue()
-    sending.publish(session, now=now, limit=LIMIT)
+    publishing.publish(session, now=now, limit=LIMIT)
     [lost] = sending.claim(session, endpoint.id, now=now, limit=10)
     assert deliver_due(session, now=now + timedelta(minutes=4, seconds=50), limit=LIMIT).examined == 0
     assert deliver_due(session, now=now + timedelta(minutes=5), limit=LIMIT).own["delivered"] == 1
@@ -242,7 +242,7 @@ def test_deliver_takes_a_claim_again_when_its_lease_ran_out(session, now, receiv
 def test_deliver_is_dead_when_the_last_attempt_was_lost(session, now, receiver, add_endpoint, enqueue):
     endpoint, _secret = add_endpoint(receiver.url())
     enqueue()
-    sending.publish(session, now=now, limit=LIMIT)
+    publishing.publish(session, now=now, limit=LIMIT)
     for n in range(12):
         assert len(sending.claim(session, endpoint.id, now=now + n * timedelta(minutes=5), limit=1)) == 1
     assert deliver_due(session, now=now + timedelta(hours=2), limit=LIMIT).own["delivered"] == 0
@@ -382,8 +382,8 @@ def test_publish_gives_each_event_one_position_and_delivery_when_repeated(
     add_endpoint(receiver.url("/a"))
     add_endpoint(receiver.url("/b"), event_types=("followup.fired", "task.created"))
     enqueue(2_500)
-    assert sending.publish(session, now=now, limit=10_000) == 2_500
-    assert sending.publish(session, now=now, limit=10_000) == 0
+    assert publishing.publish(session, now=now, limit=10_000) == 2_500
+    assert publishing.publish(session, now=now, limit=10_000) == 0
     positions = session.scalars(select(OutboxEvent.position).order_by(OutboxEvent.position)).all()
     assert positions == list(range(1, 2_501))
     assert session.scalars(select(func.count()).select_from(Delivery)).one() == 5_000

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from jobs.delivery.webhook import deliver_due
-from models import endpoints, secrets
+from models import endpoint_urls, endpoints, secrets
 from models.audit import AuditEvent
 from models.deliveries import Delivery
 from models.endpoints import WebhookEndpoint
@@ -102,14 +102,14 @@ BAD_URLS = [
 @pytest.mark.parametrize("url", BAD_URLS)
 def test_url_is_refused_when_it_can_not_be_sent_to(tmp_path, url):
     with pytest.raises(Invalid) as refusal:
-        endpoints.check_url(url, settings_for("sqlite://", tmp_path))
+        endpoint_urls.check(url, settings_for("sqlite://", tmp_path))
     assert refusal.value.field == "url"
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9009/", "http://hooks.internal/x", "https://example.com"])
 def test_url_is_taken_when_its_host_is_public_or_allowed(tmp_path, url):
     settings = settings_for("sqlite://", tmp_path, DESK_WEBHOOK_HOSTS="127.0.0.1,hooks.internal")
-    assert endpoints.check_url(url, settings) == url
+    assert endpoint_urls.check(url, settings) == url
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from jobs.delivery.webhook import deliver_due
-from models import audit, audit_seals, deliveries, delivery_retention, endpoints, sending
+from models import audit, audit_seals, deliveries, delivery_retention, endpoints, publishing
 from models.audit import AuditEvent
 from models.clock import iso
 from models.declarations import Declared
@@ -100,7 +100,7 @@ def test_bury_gives_each_up_once_when_killed(
 ):
     endpoint, _secret = add_endpoint(receiver.url())
     enqueue(3)
-    sending.publish(session, now=now, limit=100)
+    publishing.publish(session, now=now, limit=100)
     endpoints.remove(session, tenant.id, endpoint.id, actor=API, now=now)
     commit(session, "tests.act")
     kill_at(f"deliveries.bury:{side}", "deliver", now)

@@ -8,7 +8,17 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import DateTime, case, cast, event, insert, literal, null, select, text
 
-from models import audit, audit_seals, bulk, deliveries, delivery_retention, endpoints, outbox, sending
+from models import (
+    audit,
+    audit_seals,
+    bulk,
+    deliveries,
+    delivery_retention,
+    endpoints,
+    outbox,
+    publishing,
+    sending,
+)
 from models.base import UtcDateTime, db, is_sqlite, table_of
 from models.declarations import Declared
 from models.deliveries import Delivery, DeliveryEvent
@@ -134,7 +144,7 @@ def scans(found):
 
 
 def delivering(session, tenant, ids, now):
-    sending.publish(session, now=now, limit=10)
+    publishing.publish(session, now=now, limit=10)
     due = sending.due_endpoints(session, now)
     assert [one.id for one in due] == [ids[0]]
     rollback(session)
