@@ -49,6 +49,10 @@ class TaskStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+# In the order in which index and queries write them: SQLite compares the two word by word.
+UNFINISHED = (TaskStatus.DISPATCHED.value, TaskStatus.QUEUED.value)
+
+
 @audited("contact", status="state")
 class Contact(Base):
     """Consent, one cell per tenant and customer. Its row is the lock for all that concerns the customer."""
@@ -230,8 +234,8 @@ class AgentTask(Base):
             "tenant_id",
             "updated_at",
             "id",
-            postgresql_where=status.in_(["dispatched", "queued"]),
-            sqlite_where=status.in_(["dispatched", "queued"]),
+            postgresql_where=status.in_(UNFINISHED),
+            sqlite_where=status.in_(UNFINISHED),
         ),
         Index("ix_agent_task_agent", "tenant_id", "agent", "created_at", "id"),
         Index("ix_agent_task_customer", "tenant_id", "customer", "status"),

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, Select, bindparam, select
 from sqlalchemy.orm import Session
 
 from models import attention
 from models.attention import Stranded
 from models.followups.firing import agents_with_pending
-from models.followups.records import AgentTask, FollowUp, Status, TaskStatus
+from models.followups.records import UNFINISHED, AgentTask, FollowUp, Status
 from models.tenants import Feature, with_feature
 from models.transactions import commit
 
@@ -78,6 +78,11 @@ def _tasks(session: Session, before: datetime) -> dict[int, Stranded]:
     return found
 
 
+def is_unfinished() -> ColumnElement[bool]:
+    """The condition of the index over waiting tasks, in words of its own: bound values would hide it."""
+    return AgentTask.status.in_(bindparam("unfinished", UNFINISHED, expanding=True, literal_execute=True))
+
+
 def waiting_tasks(session: Session, tenant_id: int, *, before: datetime, limit: int) -> list[WaitingTask]:
     """Tasks queued or dispatched since before `before`, the longest waiting first; `limit` at most."""
     query = (
@@ -91,7 +96,7 @@ def waiting_tasks(session: Session, tenant_id: int, *, before: datetime, limit: 
         )
         .where(
             AgentTask.tenant_id == tenant_id,
-            AgentTask.status.in_([TaskStatus.QUEUED.value, TaskStatus.DISPATCHED.value]),
+            is_unfinished(),
             AgentTask.updated_at <= before,
         )
         .order_by(AgentTask.updated_at, AgentTask.id)

@@ -16,7 +16,7 @@ from models import bulk, erasure, tenants
 from models.base import DeskSession, db, is_sqlite
 from models.conversations import Conversation
 from models.declarations import Declared
-from models.followups import booking, contacts, deferrals, exporting, retention, transitions
+from models.followups import booking, contacts, deferrals, exporting, retention, stranded, transitions
 from models.followups.firing import fire_due
 from models.followups.records import AgentTask, Contact, FollowUp, Outcome, RevokeEvent, TaskEvent
 from models.intake import IncomingMessage, receive_message
@@ -336,6 +336,10 @@ def erase(session: Session, tenant: Tenant) -> None:
     assert erasure.erase_customer(session, tenant, "c-41", actor=API, now=NOW)["followups"] == 2
 
 
+def announce(session: Session, _tenant: Tenant) -> None:
+    stranded.announce(session, after=SECOND, now=NOW + DAY)
+
+
 def export(session: Session, tenant: Tenant) -> None:
     rows = exporting.stream(session, tenant, {})
     assert next(rows)
@@ -354,6 +358,7 @@ WORK: list[tuple[Callable[[Session, Tenant], None], list[str]]] = [
     (erase, ["ix_follow_up_customer", "ix_agent_task_customer", "ix_outcome_customer"]),
     (erase, ["ix_message_customer", "ix_message_conversation", "ix_conversation_customer"]),
     (erase, ["ix_revoke_event_customer", "ix_task_event_task"]),
+    (announce, ["ix_follow_up_due", "ix_follow_up_failing", "ix_agent_task_waiting"]),
     (export, ["ix_follow_up_created"]),
 ]
 
