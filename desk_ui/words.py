@@ -51,6 +51,10 @@ ACTIONS = {
     "followup.fired": _l("Fired"),
     "followup.blocked": _l("Blocked"),
     "followup.lapsed": _l("Removed as long past"),
+    "task.dispatched": _l("Task taken"),
+    "task.done": _l("Task done"),
+    "task.failed": _l("Task failed"),
+    "task.cancelled": _l("Task cancelled"),
 }
 DELIVERIES = {
     "pending": _l("waiting to be sent"),

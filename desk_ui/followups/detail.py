@@ -1,6 +1,7 @@
 """What the page of one follow-up shows: its facts, what each gate says, and its timeline, in words."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -9,7 +10,8 @@ from flask_babel import gettext as _
 from sqlalchemy.orm import Session
 
 from desk_ui import words
-from desk_ui.followups import queries
+from desk_ui.followups import asked, queries
+from desk_ui.followups.asked import Task
 from desk_ui.followups.queries import Filters, Row, Scene
 from desk_ui.followups.views import TABS, Mark, mark, refusal_to_cancel
 from models import endpoint_urls
@@ -40,10 +42,18 @@ class DetailView:
     timeline: list[queries.Entry]
     deliveries: list[Any]
     lines: list[GateLine] = field(default_factory=list)
+    task: Task | None = None
+    attention_after: timedelta = timedelta()
 
     @property
     def mark(self) -> Mark:
+        if self.task and self.task.waits_since_before(self.scene.now - self.attention_after):
+            return Mark("half", "warn", _("Fired, its task waits"))
         return mark(self.row, overdue=self.thin.overdue, held=self.thin.held or self.scene.paused)
+
+    @property
+    def task_state(self) -> str:
+        return asked.state(self.task, self.scene.now) if self.task else _("no longer kept")
 
     origin = staticmethod(endpoint_urls.origin)
 
@@ -81,14 +91,19 @@ class DetailView:
         return Mark(shape, tone, str(words.CONTACTS[state]))
 
 
-def detail(session: Session, scene: Scene, followup: FollowUp, list_query: str) -> DetailView:
-    """Read all that the page of `followup` shows; `list_query` is the list that led to it."""
+def detail(
+    session: Session, scene: Scene, followup: FollowUp, list_query: str, attention_after: timedelta
+) -> DetailView:
+    """Read all that the page of `followup` shows; `list_query` is the list that led to it.
+
+    A task that nobody took or finished for `attention_after` is marked."""
     given = dict(parse_qsl(list_query)) or {"tab": followup.status}
     filters, _unusable = Filters.from_args(given)
     foresight = foresee(session, followup, declared=scene.declared, now=scene.now)
     waits = followup.status == Status.PENDING
     thin = queries.one(session, scene, followup.id)
     assert thin is not None
+    task, history = asked.task_of(session, scene.tenant, followup)
     return DetailView(
         scene=scene,
         row=followup,
@@ -96,9 +111,11 @@ def detail(session: Session, scene: Scene, followup: FollowUp, list_query: str) 
         filters=filters,
         foresight=foresight if waits else None,
         contact=foresight.contact,
-        timeline=queries.timeline(session, scene.tenant, followup.id),
+        timeline=asked.merged(queries.timeline(session, scene.tenant, followup.id), history),
         deliveries=queries.deliveries(session, scene.tenant, followup.id),
         lines=gate_lines(foresight, scene) if waits else [],
+        task=task,
+        attention_after=attention_after,
     )
 
 
@@ -170,7 +187,7 @@ _GATE_SAYS: dict[Block | None, Any] = {
 def lead(view: DetailView) -> str:
     row, scene = view.row, view.scene
     if row.status != Status.PENDING or view.foresight is None:
-        return _ended(row, scene)
+        return _ended(view)
     zone = scene.tenant.timezone
     due = words.relative(row.due_at, scene.now, zone)
     first = _("Due %(when)s.", when=due) if row.due_at > scene.now else _("It was due %(when)s.", when=due)
@@ -190,10 +207,12 @@ def _would(verdict: Verdict, scene: Scene) -> str:
     return _("As things stand it would fire.")
 
 
-def _ended(row: FollowUp, scene: Scene) -> str:
-    when = words.relative(row.fired_at or row.updated_at, scene.now, scene.tenant.timezone)
+def _ended(view: DetailView) -> str:
+    row, scene = view.row, view.scene
     if row.status == Status.FIRED:
-        return _("Fired %(when)s. The agent was asked once, and is never asked again.", when=when)
+        fired = _("Fired %(when)s.", when=words.distance(row.fired_at or row.updated_at, scene.now))
+        return fired + " " + asked.stands(view.task, scene.now) if row.task_id else fired
+    when = words.relative(row.updated_at, scene.now, scene.tenant.timezone)
     if row.status == Status.BLOCKED:
         why = words.block(row.blocked_reason)
         return _("Blocked %(when)s: %(why)s. Nothing was sent.", when=when, why=why)

@@ -69,7 +69,8 @@ def detail_of(followup_id: UUID) -> DetailView | None:
     followup = booking.find(db.session(), g.tenant.id, followup_id)
     if followup is None:
         return None
-    return detail(db.session(), scene_at_hand(), followup, request.values.get("list", ""))
+    after = settings_of(current_app).attention_after
+    return detail(db.session(), scene_at_hand(), followup, request.values.get("list", ""), after)
 
 
 def scene_at_hand() -> Scene:

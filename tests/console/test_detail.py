@@ -6,12 +6,13 @@ import pytest
 from sqlalchemy import select, update
 
 from models import bulk, clock, endpoints
+from models.actors import Actor
 from models.base import db
 from models.deliveries import Delivery
-from models.followups import contacts
+from models.followups import contacts, tasks
 from models.followups.firing import fire_due
 from models.followups.foresight import foresee
-from models.followups.records import Block, Contact, FollowUp
+from models.followups.records import AgentTask, Block, Contact, FollowUp, TaskStatus
 from models.outbox import OutboxEvent
 from tests.console.visiting import SETTER_UP
 from tests.support.declare import declared
@@ -73,14 +74,71 @@ def test_page_tells_who_did_what_and_why_when_it_is_over(desk, acme, lead):
     assert not [form for form in page.forms if form.action.endswith("/cancellation")]
 
 
-def test_page_tells_when_it_fired_and_that_it_will_not_again(desk, acme, lead):
-    followup = desk.followup(acme)
+def fired(desk, tenant, **given):
+    """A follow-up that fired at once."""
+    followup = desk.followup(tenant, **given)
     make_due(desk, followup, clock.now() - timedelta(minutes=1))
     fire_all(desk, clock.now())
+    return desk.read(tenant, followup.id)
+
+
+def task_moves(desk, tenant, followup, *steps, ago=timedelta(0)):
+    """The runtime takes the task of `followup` and reports, some time ago."""
+
+    def move(session):
+        now, runtime = clock.now() - ago, Actor.api("runtime", "shop runtime")
+        given = {"actor": runtime, "now": now}
+        tasks.claim(session, tenant.id, followup.task_id, **given)
+        for outcome, reason in steps:
+            tasks.report(session, tenant.id, followup.task_id, outcome, reason=reason, **given)
+
+    desk.tell(move)
+
+
+def test_page_tells_when_it_fired_and_that_nobody_took_its_task(desk, acme, lead):
+    followup = fired(desk, acme)
     page = lead.open(f"{LIST}/{followup.id}")
-    assert "The agent was asked once, and is never asked again." in page.text
+    assert "Its task waits: no agent took it." in page.text
+    assert "was asked" not in page.text
     assert "Fired by the sweep “Firing”" in page.text
-    assert str(desk.read(acme, followup.id).task_id) in page.text
+    assert str(followup.task_id) in page.text and "not taken, made now" in page.text.replace("0 s ago", "now")
+    assert 'class="state good"' in page.html and "Fired, its task waits" not in page.text
+
+
+def test_page_marks_a_task_that_waits_for_longer_than_it_may(desk, acme, lead):
+    followup = fired(desk, acme)
+    earlier = clock.now() - timedelta(days=7)
+    desk.tell(lambda session: session.execute(update(AgentTask).values(updated_at=earlier)))
+    page = lead.open(f"{LIST}/{followup.id}")
+    assert "Fired, its task waits" in page.text and "not taken, made 7 d ago" in page.text
+
+
+@pytest.mark.parametrize(
+    ("steps", "lead_says", "timeline_says"),
+    [
+        ([], "Its task was taken 3 h ago, and is not finished.", "Task taken by shop runtime"),
+        ([(TaskStatus.DONE, None)], "Its task was done 3 h ago.", "Task done by shop runtime"),
+        (
+            [(TaskStatus.FAILED, "no answer from the model")],
+            "Its task failed 3 h ago.",
+            "Task failed by shop runtime : no answer from the model",
+        ),
+    ],
+)
+def test_page_tells_how_far_the_task_has_come(desk, acme, lead, steps, lead_says, timeline_says):
+    followup = fired(desk, acme)
+    task_moves(desk, acme, followup, *steps, ago=timedelta(hours=3))
+    text = lead.open(f"{LIST}/{followup.id}").text
+    assert lead_says in text
+    assert timeline_says.replace(" :", ":") in text.replace(" :", ":")
+
+
+def test_page_tells_that_the_task_was_cancelled_when_the_customer_opted_out(desk, acme, lead):
+    followup = fired(desk, acme, customer="c-1042")
+    opt_out(desk, acme, "c-1042")
+    text = lead.open(f"{LIST}/{followup.id}").text
+    assert "Its task was cancelled" in text and "ago: the customer opted out." in text.replace("now:", "ago:")
+    assert text.index("Fired by") < text.index("Task cancelled by tests: the customer opted out")
 
 
 def test_page_shows_a_refused_cancel_on_the_timeline(desk, acme, lead, visitor):

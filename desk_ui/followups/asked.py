@@ -1,0 +1,91 @@
+"""The task that a fired follow-up made, without its prompt, and in words how far it has come."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from flask_babel import gettext as _
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from desk_ui import words
+from desk_ui.followups.queries import Entry
+from models.actors import ActorType
+from models.followups.records import UNFINISHED, AgentTask, FollowUp, TaskEvent, TaskStatus
+from models.tenants import Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task; the command, which holds the prompt, is never read: only a claim gives it out."""
+
+    id: UUID
+    status: str
+    created_at: datetime
+    updated_at: datetime
+    reason: str | None = None
+
+    def waits_since_before(self, moment: datetime) -> bool:
+        """Whether nobody took or finished it, and nothing has changed since `moment`."""
+        return self.status in UNFINISHED and self.updated_at <= moment
+
+
+def task_of(session: Session, tenant: Tenant, followup: FollowUp) -> tuple[Task | None, list[Entry]]:
+    """The task of a follow-up, and up to 100 changes of its status, oldest first; none where none is kept."""
+    if followup.task_id is None:
+        return None, []
+    found = session.execute(
+        select(AgentTask.id, AgentTask.status, AgentTask.created_at, AgentTask.updated_at).where(
+            AgentTask.tenant_id == tenant.id, AgentTask.id == followup.task_id
+        )
+    ).one_or_none()
+    if found is None:
+        return None, []
+    events = session.scalars(
+        select(TaskEvent)
+        .where(TaskEvent.tenant_id == tenant.id, TaskEvent.task_id == found.id)
+        .order_by(TaskEvent.id)
+        .limit(100)
+    ).all()
+    reason = events[-1].reason if events else None
+    return Task(*found, reason), [_entry(event) for event in events]
+
+
+def _entry(event: TaskEvent) -> Entry:
+    # A task's history names who did it without their kind; only the sweeps have names that stand for others.
+    kind = ActorType.SYSTEM if event.actor in words.SWEEPS else ""
+    return Entry(event.at, f"task.{event.to_status}", kind, event.actor, event.reason, False, {})
+
+
+def merged(audited: Sequence[Entry], history: Sequence[Entry]) -> list[Entry]:
+    """Both in the order of time; what is audited first where the two happened at once."""
+    return sorted([*audited, *history], key=lambda entry: entry.at)
+
+
+def stands(task: Task | None, now: datetime) -> str:
+    """How far the task of a fired follow-up has come, in one sentence."""
+    if task is None:
+        return _("Its task is no longer kept.")
+    when = words.distance(task.updated_at, now)
+    if task.status == TaskStatus.CANCELLED and task.reason == "opted_out":
+        return _("Its task was cancelled %(when)s: the customer opted out.", when=when)
+    return {
+        TaskStatus.QUEUED: _("Its task waits: no agent took it."),
+        TaskStatus.DISPATCHED: _("Its task was taken %(when)s, and is not finished.", when=when),
+        TaskStatus.DONE: _("Its task was done %(when)s.", when=when),
+        TaskStatus.FAILED: _("Its task failed %(when)s.", when=when),
+        TaskStatus.CANCELLED: _("Its task was cancelled %(when)s.", when=when),
+    }[TaskStatus(task.status)]
+
+
+def state(task: Task, now: datetime) -> str:
+    """The same for a list of facts: `not taken, made 7 d ago`."""
+    when = words.distance(task.updated_at, now)
+    return {
+        TaskStatus.QUEUED: _("not taken, made %(when)s", when=when),
+        TaskStatus.DISPATCHED: _("taken %(when)s, not finished", when=when),
+        TaskStatus.DONE: _("done %(when)s", when=when),
+        TaskStatus.FAILED: _("failed %(when)s", when=when),
+        TaskStatus.CANCELLED: _("cancelled %(when)s", when=when),
+    }[TaskStatus(task.status)]
