@@ -78,7 +78,9 @@ class Surroundings:
         """When follow-ups are looked at next, unless that is in doubt."""
         lines = _sweeps(g.now) if g.get("tenant") else []
         firing = next((line for line in lines if line.key == "fire_followups"), None)
-        return firing.next_due_at if firing and not firing.paused and not firing.late_since else None
+        if firing is None or firing.paused or firing.late_since is not None:
+            return None
+        return max(firing.next_due_at, g.now)
 
     @property
     def flashes(self) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Keyset pages: a cursor that is an instant and an id, and a limit on how long a list may take."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -51,6 +51,14 @@ class Cursor:
         if newest_first:
             return (at <= self.at) & or_(at < self.at, id < self.id)
         return (at >= self.at) & or_(at > self.at, id > self.id)
+
+
+def place(args: Mapping[str, str]) -> str | None:
+    """The place in a list that `args` names, if it is one."""
+    try:
+        return Cursor.decode(args.get("after", "")).encode()
+    except Invalid:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 from desk_ui.addresses import local_path
 from desk_ui.followups import queries, routes, views
 from desk_ui.htmx import Action, perform, render_block
-from desk_ui.paging import Page
+from desk_ui.paging import Page, place
 from desk_ui.permissions import Permission, actor, requires
 from models.base import db
 from models.errors import Invalid
@@ -57,7 +57,7 @@ def cancel(followup_id: UUID) -> Response:
 def version_shown() -> int:
     """The version of the row that the person saw. Raises `Invalid` on `version`."""
     given = request.form.get("version", "")
-    if not given.isascii() or not given.isdigit() or int(given) > LARGEST_VERSION:
+    if not given.isascii() or not given.isdigit() or len(given) > 10 or int(given) > LARGEST_VERSION:
         raise Invalid("version", "is missing; reload the page and try again")
     return int(given)
 
@@ -83,6 +83,7 @@ def _shown(followup_id: UUID) -> str:
     """The row of the list, or the panel of the page, whichever was pressed in."""
     if request.form.get("shown") == "panel":
         return render_block("followups/detail.html", "panel", view=routes.detail_of(followup_id))
-    filters, _unusable = queries.Filters.from_args(dict(parse_qsl(request.form.get("list", ""))))
-    view: Any = views.ListView(routes.scene_at_hand(), filters, Page([], None), [], False)
+    given = dict(parse_qsl(request.form.get("list", "")))
+    filters, _unusable = queries.Filters.from_args(given)
+    view: Any = views.ListView(routes.scene_at_hand(), filters, Page([], None), [], place(given))
     return render_block("followups/list.html", "row", view=view, row=_current(followup_id))

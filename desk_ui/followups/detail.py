@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from flask import g, url_for
 from flask_babel import gettext as _
+from flask_babel import ngettext
 from sqlalchemy.orm import Session
 
 from desk_ui import words
@@ -14,6 +15,7 @@ from desk_ui.followups import asked, queries
 from desk_ui.followups.asked import Task
 from desk_ui.followups.queries import Filters, Row, Scene
 from desk_ui.followups.views import TABS, Mark, mark, refusal_to_cancel
+from desk_ui.paging import place
 from models import endpoint_urls
 from models.followups.foresight import Foresight, Gate, foresee
 from models.followups.policy import Verdict
@@ -37,6 +39,7 @@ class DetailView:
     row: FollowUp
     thin: Row
     filters: Filters
+    place: dict[str, str]
     foresight: Foresight | None
     contact: Contact | None
     timeline: list[queries.Entry]
@@ -59,7 +62,7 @@ class DetailView:
 
     @property
     def list_url(self) -> str:
-        return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params())
+        return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params(), **self.place)
 
     @property
     def list_name(self) -> str:
@@ -67,7 +70,7 @@ class DetailView:
 
     @property
     def query(self) -> str:
-        return urlencode(self.filters.as_params())
+        return urlencode(self.filters.as_params() | self.place)
 
     @property
     def refusal(self) -> str | None:
@@ -99,6 +102,7 @@ def detail(
     A task that nobody took or finished for `attention_after` is marked."""
     given = dict(parse_qsl(list_query)) or {"tab": followup.status}
     filters, _unusable = Filters.from_args(given)
+    after = place(given)
     foresight = foresee(session, followup, declared=scene.declared, now=scene.now)
     waits = followup.status == Status.PENDING
     thin = queries.one(session, scene, followup.id)
@@ -109,6 +113,7 @@ def detail(
         row=followup,
         thin=thin,
         filters=filters,
+        place={"after": after} if after else {},
         foresight=foresight if waits else None,
         contact=foresight.contact,
         timeline=asked.merged(queries.timeline(session, scene.tenant, followup.id), history),
@@ -158,8 +163,18 @@ def _says(gate: Gate, foresight: Foresight, scene: Scene) -> str:
     if gate.block is Block.POLICY_INVALID and not gate.passes:
         faults = "; ".join(str(fault) for fault in foresight.faults)
         return faults or _("This agent is not declared in desk.toml.")
+    if gate.block is Block.UNAVAILABLE:
+        return _silence(foresight)
     passing, stopping = _GATE_SAYS[gate.block]()
     return passing if gate.passes else stopping
+
+
+def _silence(foresight: Foresight) -> str:
+    sent = foresight.contact.sends_without_reply if foresight.contact else 0
+    if foresight.policy is None:
+        return ngettext("%(num)s message without a reply", "%(num)s messages without a reply", sent)
+    most = words.number(foresight.policy.silence_after_sends)
+    return _("%(n)s of %(most)s messages without a reply", n=words.number(sent), most=most)
 
 
 def _quiet(gate: Gate, foresight: Foresight, scene: Scene) -> str:
@@ -174,9 +189,8 @@ def _quiet(gate: Gate, foresight: Foresight, scene: Scene) -> str:
 
 _GATE_SAYS: dict[Block | None, Any] = {
     Block.POLICY_INVALID: lambda: (_("The agent's policy is valid"), ""),
-    Block.CONSENT: lambda: (_("The customer is known"), _("No consent on record: never messaged")),
+    Block.CONSENT: lambda: (_("Consent on record"), _("No consent on record: never messaged")),
     Block.REVOKED: lambda: (_("Not opted out"), _("The customer opted out")),
-    Block.UNAVAILABLE: lambda: (_("The customer answers"), _("Too many messages without a reply")),
     None: lambda: (_("The policy has none"), ""),
     Block.DEDUP: lambda: (_("No older one is due for this reason"), _("An older one for this reason is due")),
     Block.FREQUENCY: lambda: (_("The policy has no ceiling"), ""),
@@ -195,7 +209,15 @@ def lead(view: DetailView) -> str:
         return first + " " + _("Follow-ups are switched off for this tenant, so it waits.")
     if view.thin.held:
         return first + " " + _("Its agent is on hold, so it waits.")
-    return first + " " + _would(view.foresight.verdict, scene)
+    return " ".join([first, _would(view.foresight.verdict, scene), *_quiet_then(row, scene)])
+
+
+def _quiet_then(row: FollowUp, scene: Scene) -> list[str]:
+    """That it would wait at its own time, which may be other than now."""
+    until = scene.quiet_until(row.agent, row.due_at) if row.due_at > scene.now else None
+    if until is None:
+        return []
+    return [_("At its time it would wait until %(at)s.", at=words.clock(until, scene.tenant.timezone))]
 
 
 def _would(verdict: Verdict, scene: Scene) -> str:

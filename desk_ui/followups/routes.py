@@ -9,6 +9,7 @@ from werkzeug.wrappers import Response
 from desk_ui.followups import queries, views
 from desk_ui.followups.detail import DetailView, detail
 from desk_ui.followups.queries import Filters, Scene
+from desk_ui.followups.waiting import waiting
 from desk_ui.htmx import render_block, render_page
 from desk_ui.paging import Cursor, Page, TooSlow
 from desk_ui.permissions import Permission, requires
@@ -16,7 +17,7 @@ from desk_ui.requests import settings_of
 from models import declarations
 from models.base import db
 from models.errors import Invalid
-from models.followups import booking, stranded
+from models.followups import booking
 
 
 @requires(Permission.SEE)
@@ -37,13 +38,14 @@ def index() -> Any:
         page = queries.page(db.session(), scene, filters, after, _limit())
     except TooSlow as fault:
         page, notes = Page([], None), [*notes, fault.detail]
-    waiting = stranded.waiting_tasks(
-        db.session(),
-        g.tenant.id,
-        before=g.now - settings_of(current_app).attention_after,
-        limit=views.MOST_TASKS_SHOWN + 1,
+    shown = views.ListView(
+        scene,
+        filters,
+        page,
+        notes,
+        after.encode() if after else None,
+        waiting=waiting(db.session(), scene, filters),
     )
-    shown = views.ListView(scene, filters, page, notes, after is not None, waiting=waiting)
     return render_page("followups/list.html", "list", view=shown)
 
 
@@ -52,7 +54,7 @@ def counts() -> Any:
     """The tabs with their counts, which come after the page."""
     filters, _notes = Filters.from_args(request.args)
     found = queries.counts(db.session(), scene_at_hand(), filters, _limit())
-    shown = views.ListView(scene_at_hand(), filters, Page([], None), [], False, found)
+    shown = views.ListView(scene_at_hand(), filters, Page([], None), [], None, found)
     return render_block("followups/list.html", "tabs", view=shown)
 
 

@@ -1,6 +1,5 @@
 """What the follow-ups templates show: each value in words, so that the templates stay dumb."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -9,19 +8,17 @@ from uuid import UUID
 from flask import g, url_for
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
-from flask_babel import ngettext
 
 from desk_ui import words
 from desk_ui.followups import queries
 from desk_ui.followups.queries import Filters, Row, Scene, Tab
+from desk_ui.followups.waiting import Waiting
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, refusal
 from models.errors import Conflict
 from models.followups import transitions
 from models.followups.records import Block, FollowUp, Status
-from models.followups.stranded import WaitingTask
 
-MOST_TASKS_SHOWN = 20
 TABS = {
     Tab.PENDING: (_l("Pending"), _l("soonest first")),
     Tab.OVERDUE: (_l("Overdue"), _l("longest overdue first")),
@@ -97,7 +94,10 @@ def _waiting_aside(row: Row, scene: Scene) -> str:
         return _("quiet hours end at %(at)s", at=words.clock(row.deferred_until, zone))
     quiet_until = scene.quiet_until(row.agent, max(row.due_at, scene.now))
     if quiet_until is not None:
-        return _("quiet hours then, until %(at)s", at=words.clock(quiet_until, zone))
+        at = words.clock(quiet_until, zone)
+        if row.due_at <= scene.now:
+            return _("quiet hours now, until %(at)s", at=at)
+        return _("quiet hours then, until %(at)s", at=at)
     if row.due_at <= scene.now:
         return _("no run took it yet") if row.overdue else _("the next run takes it")
     if row.zone and row.zone != zone:
@@ -113,25 +113,11 @@ class ListView:
     filters: Filters
     page: Page[Row]
     notes: list[str]
-    went_on: bool
+    after: str | None
     counts: dict[Tab, int | None] | None = None
-    waiting: Sequence[WaitingTask] = ()
+    waiting: Waiting | None = None
 
     tabs = TABS
-
-    @property
-    def tasks(self) -> Sequence[WaitingTask]:
-        """The tasks that have waited for too long, the longest first, as many as are shown."""
-        return self.waiting[:MOST_TASKS_SHOWN]
-
-    @property
-    def tasks_say(self) -> str:
-        """How many wait, in words."""
-        if len(self.waiting) > MOST_TASKS_SHOWN:
-            return _("More than %(n)s tasks wait for their agent", n=MOST_TASKS_SHOWN)
-        return ngettext(
-            "%(num)s task waits for its agent", "%(num)s tasks wait for their agent", len(self.waiting)
-        )
 
     @property
     def agents(self) -> list[str]:
@@ -139,8 +125,25 @@ class ListView:
 
     @property
     def query(self) -> str:
-        """The list's own address, without the tenant: what a detail page leads back to."""
-        return urlencode(self.filters.as_params())
+        """The list's own address, place included, without the tenant: what a detail page leads back to."""
+        return urlencode(self.filters.as_params() | self._place)
+
+    @property
+    def here(self) -> str:
+        """This page of the list."""
+        return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params(), **self._place)
+
+    @property
+    def _place(self) -> dict[str, str]:
+        return {"after": self.after} if self.after else {}
+
+    @property
+    def may_act(self) -> bool:
+        return refusal(Permission.ACT_ON_FOLLOWUPS) is None
+
+    @property
+    def has_acts(self) -> bool:
+        return self.filters.tab.waits and self.may_act
 
     def url(self, **changes: Any) -> str:
         return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params(**changes))
@@ -195,7 +198,10 @@ class ListView:
                 _("Nothing is waiting"),
                 _("New follow-ups come in over the API."),
             ),
-            Tab.OVERDUE: (_("Nothing is overdue"), _("Every follow-up that was due has been taken.")),
+            Tab.OVERDUE: (
+                _("Nothing is overdue"),
+                _("Those on hold, in quiet hours or switched off don't count."),
+            ),
             Tab.BLOCKED: (_("Nothing was blocked"), _("No follow-up was held back.")),
             Tab.FIRED: (_("Nothing has fired yet"), _("Those that fire are kept here.")),
             Tab.CANCELLED: (_("Nothing was cancelled"), _("Those that are cancelled are kept here.")),

@@ -83,8 +83,19 @@ def is_unfinished() -> ColumnElement[bool]:
     return AgentTask.status.in_(bindparam("unfinished", UNFINISHED, expanding=True, literal_execute=True))
 
 
-def waiting_tasks(session: Session, tenant_id: int, *, before: datetime, limit: int) -> list[WaitingTask]:
-    """Tasks queued or dispatched since before `before`, the longest waiting first; `limit` at most."""
+def waiting_tasks(
+    session: Session,
+    tenant_id: int,
+    *,
+    before: datetime,
+    limit: int,
+    agent: str | None = None,
+    customer: str | None = None,
+) -> list[WaitingTask]:
+    """Tasks queued or dispatched since before `before`, the longest waiting first; `limit` at most.
+
+    With `agent` or `customer`, only theirs.
+    """
     query = (
         select(
             AgentTask.id,
@@ -102,4 +113,8 @@ def waiting_tasks(session: Session, tenant_id: int, *, before: datetime, limit: 
         .order_by(AgentTask.updated_at, AgentTask.id)
         .limit(limit)
     )
+    if agent is not None:
+        query = query.where(AgentTask.agent == agent)
+    if customer is not None:
+        query = query.where(AgentTask.customer == customer)
     return [WaitingTask(*row) for row in session.execute(query)]

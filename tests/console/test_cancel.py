@@ -9,7 +9,7 @@ from models.audit import AuditEvent
 from models.followups import transitions
 from models.followups.firing import fire_due
 from models.operators import Role
-from tests.console.visiting import SETTER_UP
+from tests.console.visiting import SETTER_UP, Visitor
 from tests.support.declare import declared
 
 LIST = "/acme/followups"
@@ -170,11 +170,41 @@ def test_cancel_is_for_marketers_and_above_when_pressed(desk, acme, visitor, rol
     assert event.resource_id == str(followup.id)
 
 
-def test_button_is_off_and_says_why_when_the_role_does_not_allow_it(desk, acme, visitor):
-    desk.followup(acme)
-    page = visitor("viewer").open(LIST)
+def test_list_says_once_that_one_may_only_look_when_the_role_does_not_allow_more(desk, acme, visitor):
+    followup = desk.followup(acme)
+    desk.followup(acme, customer="c-2")
+    viewer = visitor("viewer")
+    page = viewer.open(LIST)
     assert not [form for form in page.forms if form.action.endswith("/cancellation")]
-    assert "Cancel : Your role in this tenant is viewer" in page.text
+    assert page.text.count("You can look; cancelling needs the role marketer, lead or admin.") == 1
+    assert 'class="acts"' not in page.html
+    one = viewer.open(f"{LIST}/{followup.id}")
+    assert "Cancel this follow-up : Your role in this tenant is viewer" in one.text
+    assert "You can look" not in viewer.open(f"{LIST}?tab=fired").text
+
+
+def test_every_answer_to_an_act_says_that_it_is_the_desks(desk, acme, lead):
+    followup = desk.followup(acme)
+    form = cancel_form(lead, followup)
+    assert [lead.press(form, htmx=True, version=v).headers["X-Desk"] for v in ("odd", "1")] == ["1", "1"]
+    form.action = f"{LIST}/{uuid4()}/cancellation"
+    assert lead.press(form, htmx=True).headers["X-Desk"] == "1"
+    assert Visitor(lead.app).press(form, htmx=True).headers["X-Desk"] == "1"
+    assert "X-Desk" not in lead.client.get("/api/v1/followups").headers
+
+
+def test_place_in_the_list_is_kept_when_acting_and_coming_back(desk, acme, lead):
+    for number in range(52):
+        desk.followup(acme, customer=f"c-{number}", at=clock.now() + timedelta(hours=1, minutes=number))
+    second = lead.open(LIST).links["Later ones"]
+    page = lead.open(second)
+    assert lead.press(page.form("/cancellation")).headers["Location"] == second
+    one = lead.open(lead.open(second).links["c-51"])
+    assert one.links["Follow-ups, pending"] == second
+    assert lead.follow(lead.press(one.form("/cancellation"))).links["Follow-ups, pending"] == second
+    # The row that takes the old one's place leads back there, too.
+    row = lead.press(page.form("/cancellation"), htmx=True, version="odd")
+    assert "after%3D" in row.html
 
 
 def test_cancel_does_nothing_and_says_so_when_the_session_of_the_form_is_over(desk, acme, lead):

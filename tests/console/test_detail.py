@@ -48,7 +48,7 @@ def test_page_tells_what_each_gate_would_say_when_pending(desk, acme, lead):
     assert "As things stand it would fire." in page.text
     assert page.text.count("Lets through") == 8
     assert "0 of 2 messages sent in the last 24 h" in page.text
-    assert "0 of 3" in page.text
+    assert "0 of 3 messages without a reply" in page.text and "Consent on record" in page.text
 
 
 def test_page_shows_the_gates_after_the_one_that_stops_as_not_reached(desk, acme, lead):

@@ -3,7 +3,7 @@ from datetime import timedelta
 from html import escape
 
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import event, select, update
 
 from desk_ui import paging
 from desk_ui.followups import queries
@@ -113,7 +113,7 @@ def test_row_is_not_overdue_when_it_is_quiet_hours(desk, acme, lead, config):
     quiet = f'timezone = "UTC"\nstart = "{start}"\nend = "{end}"\n'
     config.write_text(config.read_text() + f"[agents.store-support.followup.quiet_hours]\n{quiet}")
     assert customers(lead.open(f"{LIST}?tab=overdue")) == []
-    assert f"quiet hours then, until {end}" in lead.open(LIST).text
+    assert f"quiet hours now, until {end}" in lead.open(LIST).text
 
 
 def test_nothing_is_overdue_and_the_page_says_so_when_follow_ups_are_switched_off(desk, acme, lead):
@@ -195,10 +195,13 @@ def test_counts_follow_the_filters_and_come_after_the_page(desk, acme, lead):
     desk.followup(acme, customer="c-1")
     desk.followup(acme, customer="c-2")
     page = lead.open(f"{LIST}?customer=c-1")
-    assert re.findall(r'hx-get="([^"]*)" hx-trigger="load"', page.html) == [f"{LIST}/counts?customer=c-1"]
+    assert re.findall(r'hx-get="([^"]*)" hx-trigger="load, acted"', page.html) == [
+        f"{LIST}/counts?customer=c-1"
+    ]
     counts = lead.block(f"{LIST}/counts?customer=c-1")
     assert counts.text == "Pending 1 Overdue 0 Blocked 0 Fired 0 Cancelled 0"
-    assert "hx-trigger" not in counts.html
+    # From then on only an act asks for them again.
+    assert 'hx-trigger="acted"' in counts.html
 
 
 def test_counts_are_capped_when_there_are_too_many(desk, acme, lead, monkeypatch):
@@ -286,12 +289,69 @@ def test_block_alone_is_given_to_htmx_and_the_page_to_a_restored_history(desk, a
     assert "HX-Request" in restored.headers["Vary"]
 
 
+def strand(desk, **values):
+    """All tasks have been as they are for a quarter of an hour."""
+    earlier = clock.now() - timedelta(minutes=16)
+    desk.tell(lambda session: session.execute(update(AgentTask).values(updated_at=earlier, **values)))
+
+
 def test_list_names_tasks_that_wait_when_nobody_took_them(desk, acme, lead):
     desk.followup(acme, customer="c-fires")
-    earlier = clock.now() - timedelta(minutes=16)
     fire_all(desk)
-    assert "waits for its agent" not in lead.open(LIST).text
-    desk.tell(lambda session: session.execute(update(AgentTask).values(updated_at=earlier)))
+    assert "not taken" not in lead.open(LIST).text
+    strand(desk)
     page = lead.open(LIST)
-    assert "1 task waits for its agent" in page.text
+    assert "1 task that its agent has not taken: store-support 1; waiting since" in page.text
+    assert "Ask whoever runs the agent." in page.text
     assert "store-support, not taken, 16 min ago" in page.text
+
+
+def test_list_counts_waiting_tasks_by_their_agents_and_kinds(desk, acme, lead):
+    for number in range(3):
+        desk.followup(acme, customer=f"c-{number}")
+    fire_all(desk)
+    strand(desk)
+
+    def spread(session):
+        first, second, _third = session.scalars(select(AgentTask).order_by(AgentTask.customer))
+        first.agent = "billing"
+        second.status = "dispatched"
+
+    desk.tell(spread)
+    says = (
+        "2 tasks that their agents have not taken, 1 task taken and not finished: store-support 2, billing 1;"
+    )
+    assert says in lead.open(LIST).text
+    # It keeps to what the list is about.
+    assert "has not taken: billing 1;" in lead.open(f"{LIST}?agent=billing").text
+    assert "1 task taken and not finished: store-support 1;" in lead.open(f"{LIST}?customer=c-1").text
+    assert "waiting since" not in lead.open(f"{LIST}?customer=c-none").text
+
+
+def test_list_names_no_counts_by_agent_when_not_all_waiting_tasks_were_counted(desk, acme, lead, monkeypatch):
+    for number in range(3):
+        desk.followup(acme, customer=f"c-{number}")
+    fire_all(desk)
+    strand(desk)
+    monkeypatch.setattr("desk_ui.followups.waiting.MOST_COUNTED", 2)
+    monkeypatch.setattr("desk_ui.followups.waiting.MOST_SHOWN", 1)
+    text = lead.open(LIST).text
+    assert "2+ tasks not taken or not finished by their agent: store-support; waiting since" in text
+    assert "and more than 1 others" in text
+
+
+def test_row_and_its_page_agree_when_its_time_is_in_quiet_hours(desk, acme, lead, config):
+    at = clock.now() + timedelta(hours=3)
+    followup = desk.followup(acme, at=at)
+    start, end = ((at + timedelta(hours=step)).strftime("%H:%M") for step in (-1, 1))
+    quiet = f'timezone = "UTC"\nstart = "{start}"\nend = "{end}"\n'
+    config.write_text(config.read_text() + f"[agents.store-support.followup.quiet_hours]\n{quiet}")
+    assert f"quiet hours then, until {end}" in lead.open(LIST).text
+    says = f"As things stand it would fire. At its time it would wait until {end}."
+    assert says in lead.open(f"{LIST}/{followup.id}").text
+
+
+def test_next_run_is_never_said_to_be_past(desk, acme, lead):
+    page = lead.open(LIST)
+    assert "data-expected" in page.html
+    assert not re.search(r"Next run [^R]*ago", page.text)

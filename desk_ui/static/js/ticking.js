@@ -1,4 +1,6 @@
-// Relative times go on while the page is open, in the words that the server uses.
+// Relative times go on while the page is open, in the words that the server uses. What is expected stops at "now":
+// whether it came is not known here. A page that has been open for a while says so.
+const OLD = 30;
 const MINUTE = 60, HOUR = 3600, DAY = 86400;
 
 function span(seconds) {
@@ -15,11 +17,22 @@ function words(seconds) {
 function tick() {
   if (document.hidden) return;
   document.querySelectorAll("time[data-ticks]").forEach((element) => {
-    const seconds = Math.trunc((Date.parse(element.dateTime) - Date.now()) / 1000);
+    let seconds = Math.trunc((Date.parse(element.dateTime) - Date.now()) / 1000);
+    if (element.closest("[data-expected]")) seconds = Math.max(seconds, 0);
     if (Math.abs(seconds) >= DAY) return;
     const text = words(seconds);
     if (element.textContent !== text) element.textContent = text;
   });
+  showAge();
+}
+
+function showAge() {
+  const place = document.querySelector("[data-age]");
+  // Counted from the load by the browser's own clock, which may differ from the server's.
+  const seconds = Math.floor(performance.now() / 1000);
+  if (!place || seconds <= OLD) return;
+  place.hidden = false;
+  place.textContent = place.dataset.age.replace("{}", span(seconds));
 }
 
 setInterval(tick, 1000);

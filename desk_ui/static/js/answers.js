@@ -1,0 +1,26 @@
+// Only what the desk itself answered is swapped in; what stands between may answer too, or nobody at all. After an
+// act the counts are read again.
+function acts(ctx) {
+  return Boolean(ctx && ctx.request && ctx.request.method !== "GET");
+}
+
+function say(id) {
+  document.getElementById("toasts").replaceChildren(document.getElementById(id).content.cloneNode(true));
+}
+
+document.addEventListener("htmx:before:response", (event) => {
+  const ctx = event.detail.ctx;
+  if (ctx.response.headers.get("X-Desk")) return;
+  event.preventDefault();
+  if (acts(ctx)) say("unreadable");
+});
+
+document.addEventListener("htmx:error", (event) => {
+  const ctx = event.detail.ctx;
+  if (acts(ctx)) say(ctx.response ? "unreadable" : "unreachable");
+});
+
+document.addEventListener("htmx:after:request", (event) => {
+  const tabs = document.getElementById("tabs");
+  if (tabs && acts(event.detail.ctx)) tabs.dispatchEvent(new CustomEvent("acted"));
+});
