@@ -22,7 +22,7 @@ def find() -> int:
     found = 0
     for pair in list(firing.agents_with_pending(session)):
         customers = list(dict.fromkeys(firing._pick(session, pair, NOW, FOUND)))
-        found += len(Batch(session, pair[0], Declared(), NOW).lock(customers, [pair[1]]))
+        found += len(Batch(session, pair[0], Declared(), NOW).lock(customers, [pair[1]], FOUND))
     rollback(session)
     return found
 

@@ -58,6 +58,7 @@ class AuditEvent(Base):
             postgresql_where=position.is_not(None),
             sqlite_where=position.is_not(None),
         ),
+        {"sqlite_autoincrement": True},
     )
 
 

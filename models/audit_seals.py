@@ -130,7 +130,8 @@ def canonical(row: Row[Any]) -> str:
     """One row as JSON that has one form only: sorted keys, no spaces, times in UTC with microseconds."""
     values = {name: getattr(row, name) for name in DIGESTED}
     values["at"] = iso(row.at)
-    return json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    # What JSON can't hold was put there behind our back: it must give another digest, not an error.
+    return json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=repr)
 
 
 def _rows(session: Session, span: Span) -> Iterator[Row[Any]]:

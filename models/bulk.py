@@ -21,6 +21,7 @@ from sqlalchemy import (
     insert,
     select,
     type_coerce,
+    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import CursorResult
@@ -132,6 +133,37 @@ def insert_absent(session: Session, model: type[Base], rows: Rows, *, resource_t
     changed = ((resource_type, row["tenant_id"], str(row["id"])) for row in rows if row["id"] in made)
     audit_guard.note_changes(session, changed)
     return made
+
+
+def update_rows(
+    session: Session,
+    model: type[Base],
+    rows: Rows,
+    *,
+    where: Sequence[ColumnElement[bool]],
+    common: Mapping[str, Any],
+    changed: Iterable[audit_guard.Row] = (),
+) -> None:
+    """Set what each of `rows` gives for the row with its `id`, and `common` in all, where `where` holds.
+
+    `changed` names those whose status this changes. Raises `RuntimeError` unless each row is hit: one that
+    moved between the lock and the write is a fault that must not pass.
+    """
+    table = table_of(model)
+    own = [name for name in rows[0] if name != "id"]
+    if is_sqlite(session):
+        # Row by row along the key: SQLite would join its JSON to the table by going through all of it.
+        statement = update(table).where(table.c.id == bindparam("given_id"), *where)
+        statement = statement.values({**common, **{name: bindparam(f"given_{name}") for name in own}})
+        given = [{f"given_{name}": value for name, value in row.items()} for row in rows]
+        hit = session.connection().execute(statement, given).rowcount
+    else:
+        source = rows_as_table(session, "given", {name: table.c[name].type for name in rows[0]}, rows)
+        statement = update(table).where(table.c.id == source.c.id, *where)
+        hit = execute_unaudited(session, statement.values({**common, **{n: source.c[n] for n in own}}))
+    if hit != len(rows):
+        raise RuntimeError(f"{hit} rows changed where {len(rows)} were expected")
+    audit_guard.note_changes(session, changed)
 
 
 def execute_audited(

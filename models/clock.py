@@ -9,6 +9,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 LONGEST = timedelta(days=3_660)
 
+# Python reads any sign between day and hour; ISO 8601 has a T, and RFC 3339 allows a space.
+_TIME = re.compile(r"[0-9W-]+[Tt ][0-9:.,]+(?:[+-][0-9:.,]+|[Zz])?")
 _DURATION = re.compile(r"([0-9]{1,9})([smhd])")
 
 
@@ -35,7 +37,9 @@ def as_utc(value: datetime, field: str) -> datetime:
 def parse_time(text: str, field: str) -> datetime:
     """An ISO 8601 time with offset as UTC. Raises `Invalid` on `field`."""
     try:
-        value = datetime.fromisoformat(text.strip())
+        if _TIME.fullmatch(text.strip()) is None:
+            raise ValueError
+        value = datetime.fromisoformat(text.strip().upper())
     except ValueError:
         raise Invalid(field, "is not an ISO 8601 time such as 2031-08-14T12:00:00Z") from None
     return as_utc(value, field)

@@ -112,13 +112,16 @@ def faults(declared: Declared) -> list[Fault]:
 def refresh(session: Session, path: Path, now: datetime) -> None:
     """Adopt the file at `path` if it changed since this process looked, in a transaction of its own.
 
-    A file that does not parse leaves the last good version in force and is kept as a `ConfigFault`. Only a
-    change that this process sees is adopted, so that two machines with unlike files don't take turns.
+    A file that does not parse, or would drop all agents without saying so, leaves the last good version in
+    force and is kept as a `ConfigFault`. Only a change that this process sees is adopted, so that two
+    machines with unlike files don't take turns.
     """
     stamp = _stamp(path)
     if _seen_files.get(path) == stamp:
         return
     content, problem = _read(path) if stamp is not None else (None, f"{path.name} is gone")
+    if content is not None:
+        problem = _structure_fault(path.name, content, current(session))
     digest = hashlib.sha256((content or problem or "").encode()).hexdigest()
     if problem is None and content is not None:
         _adopt(session, content, digest, now)
@@ -128,9 +131,16 @@ def refresh(session: Session, path: Path, now: datetime) -> None:
     _seen_files[path] = stamp
 
 
-def problem_of(path: Path) -> str | None:
-    """Why the file at `path` can't be used, or None where it can."""
-    return _read(path)[1]
+def problem_of(session: Session, path: Path) -> str | None:
+    """Why the file at `path` is not taken, or None where it is."""
+    content, problem = _read(path)
+    return problem if content is None else _structure_fault(path.name, content, current(session))
+
+
+def as_written(path: Path, version: int) -> Declared:
+    """What the file at `path` declares, in force or not; nothing where it can't be read."""
+    content, _problem = _read(path)
+    return Declared(version, tomllib.loads(content)) if content is not None else Declared()
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
@@ -149,9 +159,23 @@ def _read(path: Path) -> tuple[str | None, str | None]:
             return None, f"{path.name} is larger than {LARGEST} bytes"
         content = raw.decode()
         tomllib.loads(content)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         return None, f"{path.name} can't be read: {problem}"
     return content, None
+
+
+def _structure_fault(name: str, content: str, in_force: Declared) -> str | None:
+    """Why a file that parses is not taken all the same: it would stop every agent, and block what is due.
+
+    A file that is being written may be seen empty, or end before its tables.
+    """
+    tables = tomllib.loads(content)
+    odd = [key for key in tables if key in KNOWN_TABLES and not isinstance(tables[key], dict)]
+    if odd:
+        return f"{name} is not taken: {odd[0]} must be a table"
+    if in_force.table("agents") and "agents" not in tables:
+        return f"{name} declares no agents any more; write an empty [agents] if that is meant"
+    return None
 
 
 def _adopt(session: Session, content: str, digest: str, now: datetime) -> None:

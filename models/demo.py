@@ -29,6 +29,7 @@ IMPORTER = Actor.operator("demo-import", "lead@demo.test")
 
 FIRST_CUSTOMER = 1_000
 UNDECLARED = "returns-desk"
+MOST_FIRED = 100_000
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -240,7 +241,8 @@ class _Story:
         if not pairs:
             return
         batch = Batch(self.session, self.tenant.id, self.declared, at)
-        due = batch.lock(list(dict.fromkeys(pair.customer for pair in pairs)), list({p.agent for p in pairs}))
+        customers = list(dict.fromkeys(pair.customer for pair in pairs))
+        due = batch.lock(customers, list({pair.agent for pair in pairs}), MOST_FIRED)
         batch.fire(due)
         for until in {record.verdict.defer_until for record in due}:
             if until is not None:

@@ -94,6 +94,10 @@ class _Scope:
 
 def _erase(session: Session, scope: _Scope) -> dict[str, int]:
     session.flush()
+    # In the order in which the sweep locks them, so that the two wait for each other, not both ways.
+    session.execute(
+        select(FollowUp.id).where(scope.of(FollowUp)).order_by(FollowUp.at, FollowUp.id).with_for_update()
+    ).all()
     tasks = select(AgentTask.id).where(scope.of(AgentTask))
     conversations = select(Conversation.id).where(scope.of(Conversation))
     _gone(

@@ -54,6 +54,8 @@ class OutboxEvent(Base):
         _of_published("ix_outbox_event_tenant_position", "tenant_id", "position"),
         _of_published("ix_outbox_event_tenant_type_position", "tenant_id", "event_type", "position"),
         Index("ix_outbox_event_aggregate", "tenant_id", "aggregate_type", "aggregate_id", "id"),
+        # SQLite would give the ids of purged rows again, and with them the ids of webhooks.
+        {"sqlite_autoincrement": True},
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from models.clock import parse_duration
 from models.errors import Invalid
@@ -46,16 +47,16 @@ class Settings:
 
 def from_env(env: Mapping[str, str]) -> Settings:
     """Read all settings. Raises `BadSetting` with the variable's name."""
-    var = Path(env.get("DESK_VAR", "var")).absolute()
-    public_url = env.get("DESK_PUBLIC_URL") or None
+    var = Path(env.get("DESK_VAR") or "var").absolute()
+    public_url = _url(env, "DESK_PUBLIC_URL", {"http", "https"})
     return Settings(
         var=var,
         database_url=_database_url(env.get("DATABASE_URL") or f"sqlite:///{var / 'desk.db'}"),
-        redis_url=env.get("REDIS_URL") or None,
+        redis_url=_url(env, "REDIS_URL", {"redis", "rediss", "unix"}),
         secret_key=_secret_key(env, var),
-        config_file=Path(env.get("DESK_CONFIG", "desk.toml")).absolute(),
+        config_file=Path(env.get("DESK_CONFIG") or "desk.toml").absolute(),
         metrics_token=env.get("DESK_METRICS_TOKEN") or None,
-        webhook_allowed_hosts=frozenset(filter(None, env.get("DESK_WEBHOOK_HOSTS", "").split(","))),
+        webhook_allowed_hosts=_hosts(env.get("DESK_WEBHOOK_HOSTS", "")),
         trusted_proxies=_integer(env, "DESK_TRUSTED_PROXIES", 0, least=0, most=10),
         public_url=public_url.rstrip("/") if public_url else None,
         session_hours=_integer(env, "DESK_SESSION_HOURS", 12, least=1, most=24 * 90),
@@ -63,7 +64,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
         statement_timeout=_duration(env, "DESK_STATEMENT_TIMEOUT", "2s"),
         log_format=_choice(env, "DESK_LOG_FORMAT", ("text", "json")),
         log_level=_choice(env, "DESK_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
-        smtp_url=env.get("SMTP_URL") or None,
+        smtp_url=_url(env, "SMTP_URL", {"smtp", "smtps", "smtp+starttls"}),
         attention_mail=env.get("DESK_ATTENTION_MAIL") or None,
         attention_after=_duration(env, "DESK_ATTENTION_AFTER", "15m"),
         secure_cookies=bool(public_url and public_url.startswith("https://")),
@@ -79,10 +80,37 @@ def settings() -> Settings:
 def _database_url(url: str) -> str:
     scheme, _, rest = url.partition("://")
     if scheme in {"postgres", "postgresql", "postgresql+psycopg"}:
+        _check_url("DATABASE_URL", url, {scheme})
         return f"postgresql+psycopg://{rest}"
-    if scheme == "sqlite":
-        return url
-    raise BadSetting("DATABASE_URL", f"must begin with postgresql:// or sqlite:///, not {scheme}://")
+    if scheme != "sqlite":
+        raise BadSetting("DATABASE_URL", f"must begin with postgresql:// or sqlite:///, not {scheme}://")
+    if not rest.startswith("/"):
+        raise BadSetting("DATABASE_URL", "must have three slashes after sqlite:, or four before a whole path")
+    # Relative to the folder it is run in, like DESK_VAR, and the same for every process.
+    return f"sqlite:///{Path(rest[1:]).absolute()}"
+
+
+def _url(env: Mapping[str, str], name: str, schemes: set[str]) -> str | None:
+    """An address with one of `schemes`, or None where the variable is not set."""
+    url = env.get(name, "").strip()
+    if not url:
+        return None
+    _check_url(name, url, schemes)
+    return url
+
+
+def _check_url(name: str, url: str, schemes: set[str]) -> None:
+    try:
+        parts = urlsplit(url)
+        named = bool(parts.port or parts.hostname or parts.query or parts.path)
+    except ValueError:
+        raise BadSetting(name, f"is not an address: {url.rpartition('@')[2]}") from None
+    if parts.scheme not in schemes or not named:
+        raise BadSetting(name, f"must begin with {' or '.join(sorted(f'{s}://' for s in schemes))}")
+
+
+def _hosts(text: str) -> frozenset[str]:
+    return frozenset(name.strip().casefold() for name in text.split(",") if name.strip())
 
 
 def _secret_key(env: Mapping[str, str], var: Path) -> str:
@@ -96,7 +124,7 @@ def _secret_key(env: Mapping[str, str], var: Path) -> str:
 
 def kept_secret(path: Path) -> str:
     """A random secret, made once and kept in the file `path` (mode 600)."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     with (
         suppress(FileExistsError),
         open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file,
@@ -106,6 +134,14 @@ def kept_secret(path: Path) -> str:
     if not kept:
         raise BadSetting(str(path), "is empty; delete it to have a new one made")
     return kept
+
+
+def _make_folder(folder: Path) -> None:
+    """A folder that only its owner enters: the database and its secrets lie there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise BadSetting("DESK_VAR", f"is no folder that can be made: {error.strerror}: {folder}") from None
 
 
 def _integer(env: Mapping[str, str], name: str, default: int, *, least: int, most: int) -> int:

@@ -19,6 +19,15 @@ def optional(value: str | None, field: str, *, longest: int = ID_LENGTH) -> str 
     return None if value is None else storable(value, field, longest=longest)
 
 
+def is_storable(value: str, *, longest: int = ID_LENGTH) -> bool:
+    """Whether `storable` takes `value`."""
+    try:
+        storable(value, "value", longest=longest)
+    except Invalid:
+        return False
+    return True
+
+
 def storable(value: str, field: str, *, longest: int) -> str:
     """`value` unchanged, if both databases can keep it. Raises `Invalid`."""
     if len(value) > longest:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from models import faults
@@ -40,6 +41,11 @@ def savepoint(session: Session) -> Iterator[None]:
     """A savepoint that is released at the end and rolled back alone if the block raises."""
     with session.begin_nested():
         yield
+
+
+def is_lost_race(error: DBAPIError) -> bool:
+    """Whether PostgreSQL gave this transaction up for another's sake (deadlock, serialization)."""
+    return getattr(error.orig, "sqlstate", None) in {"40P01", "40001"}
 
 
 def assert_none_open(session: Session) -> None:

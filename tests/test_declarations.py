@@ -44,8 +44,15 @@ def test_refresh_adopts_a_changed_file(session: Session, file: Path, now: dateti
 
 @pytest.mark.parametrize(
     "broken",
-    [BROKEN, b"\xff\xfe", b"a = '" + b"x" * 1_000_001 + b"'", "a = " + "[" * 100_000, 'a = "\x00"'],
-    ids=["not TOML", "not UTF-8", "too large", "too deep", "holds NUL"],
+    [
+        BROKEN,
+        b"\xff\xfe",
+        b"a = '" + b"x" * 1_000_001 + b"'",
+        "a = " + "[" * 100_000,
+        'a = "\x00"',
+        "a = " + "1" * 5_000,
+    ],
+    ids=["not TOML", "not UTF-8", "too large", "too deep", "holds NUL", "too long a number"],
 )
 def test_refresh_keeps_the_last_good_version_when_the_file_is_broken(
     session: Session, file: Path, now: datetime, broken: str | bytes
@@ -82,9 +89,24 @@ def test_refresh_keeps_one_version_when_the_same_file_is_seen_anew(
     assert session.scalars(select(func.count()).select_from(ConfigVersion)).one() == 1
 
 
-def test_faults_name_a_table_that_is_unknown_or_none(session: Session, file: Path, now: datetime) -> None:
-    write(file, "agents = 3\n[agent.x]\na = 1\n")
+@pytest.mark.parametrize("content", ["", "# nothing yet\n", "agents = 1\n", "desks = 1\n[agents]\n"])
+def test_refresh_keeps_the_last_good_version_when_agents_would_be_gone(
+    session: Session, file: Path, now: datetime, content: str
+) -> None:
+    write(file, GOOD)
     declarations.refresh(session, file, now)
-    found = {str(fault) for fault in declarations.faults(declarations.current(session))}
-    assert any(text.startswith("agent = ") and "is not a known table" in text for text in found)
-    assert "agents = 3: must be a table" in found
+    write(file, content)
+    declarations.refresh(session, file, now)
+    assert agents(session) == ["store-support"]
+    assert declarations.fault(session) is not None
+    write(file, "[agents]\n")
+    declarations.refresh(session, file, now)
+    assert agents(session) == []
+    assert declarations.fault(session) is None
+
+
+def test_faults_name_a_table_that_is_unknown(session: Session, file: Path, now: datetime) -> None:
+    write(file, "[agent.x]\na = 1\n")
+    declarations.refresh(session, file, now)
+    [found] = declarations.faults(declarations.current(session))
+    assert str(found).startswith("agent = ") and "is not a known table" in str(found)

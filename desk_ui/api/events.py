@@ -41,7 +41,8 @@ class EventPage(Shown):
 class EventFilter(Paged):
     type: Text | None = Field(None, description="One event type.")
     after: WholeNumber | None = Field(
-        None, description="An event's id: what came after it, oldest first. Without it, newest first."
+        None,
+        description="An event's id: what came after it, oldest first; 0 for all. Without it, newest first.",
     )
 
 
@@ -89,8 +90,8 @@ def _position_of(call: Call, given: EventFilter) -> int | None:
         if (direction == "up") != (given.after is not None):
             raise Invalid("cursor", "goes the other way; give `after` as on the page before, or leave it out")
         return int(position)
-    if given.after is None:
-        return None
+    if not given.after:
+        return None if given.after is None else 0
     position = call.session.scalars(
         select(OutboxEvent.position).where(
             OutboxEvent.tenant_id == call.tenant.id, OutboxEvent.id == given.after

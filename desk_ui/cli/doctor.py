@@ -129,16 +129,21 @@ def _skew(name: str, whose: str, theirs: datetime, before: datetime, after: date
 
 
 def _declared(session: Session, here: Settings) -> Iterator[Check]:
-    declared = declarations.current(session)
-    broken = _broken_file(here) or declarations.fault(session)
-    if broken:
+    """The file as it is written now, whether or not a process has taken it yet."""
+    in_force = declarations.current(session)
+    written = here.config_file.exists()
+    problem = declarations.problem_of(session, here.config_file) if written else declarations.fault(session)
+    declared = declarations.as_written(here.config_file, in_force.version) if written else in_force
+    if problem:
         advice = f"Correct {here.config_file}. The last good version stays in force until then."
-        yield Check("desk.toml", False, broken, advice)
-    elif not declared.version:
+        yield Check("desk.toml", False, problem, advice)
+    elif not written and not in_force.version:
         advice = f"Write {here.config_file}; examples/desk.toml is one to begin with."
         yield Check("desk.toml", False, "no agent is declared, so every follow-up would be blocked", advice)
+    elif declared.tables == in_force.tables:
+        yield Check("desk.toml", True, f"version {in_force.version} is in force")
     else:
-        yield Check("desk.toml", True, f"version {declared.version} is in force")
+        yield Check("desk.toml", True, "it can be used; the next process that looks takes it")
     for fault in declared_faults(declared):
         yield Check(fault.path, False, str(fault), f"Correct it in {here.config_file.name}.")
 
@@ -149,10 +154,6 @@ def declared_faults(declared: Declared) -> list[Fault]:
     for parsed in policies(declared).values():
         found += parsed.faults
     return found
-
-
-def _broken_file(here: Settings) -> str | None:
-    return declarations.problem_of(here.config_file) if here.config_file.exists() else None
 
 
 def _scheduler(session: Session) -> Check:

@@ -14,7 +14,7 @@ from desk_ui.cli.supervisor import Supervisor, children
 from desk_ui.cli.work import Work, at_work, make_folder_of
 from jobs import logs, queues, redis, schedule
 from models import clock, operators, sweep_states, tenants
-from models.clock import iso, parse_time
+from models.clock import EPOCH, iso, parse_time
 from models.errors import Conflict, Invalid
 from models.settings import Settings, settings
 from models.transactions import commit, rollback
@@ -123,7 +123,10 @@ def _with_redis(process: str) -> Settings:
 
 def _time(value: str | None) -> datetime | None:
     try:
-        return parse_time(value, "--at") if value else None
+        at = parse_time(value, "--at") if value is not None else None
+        if at is not None and at < EPOCH:
+            raise Invalid("--at", "is before 1970")
+        return at
     except Invalid as error:
         raise click.BadParameter(error.detail.removeprefix("--at ")) from None
 

@@ -14,7 +14,7 @@ from desk_ui.htmx import Action, perform, render_block
 from desk_ui.paging import Page, place
 from desk_ui.permissions import Permission, actor, requires
 from models.base import db
-from models.errors import Invalid
+from models.errors import Conflict, Invalid
 from models.followups import transitions
 from models.followups.records import FollowUp
 from models.transactions import commit
@@ -48,7 +48,7 @@ def cancel(followup_id: UUID) -> Response:
             read=lambda: _current(followup_id),
             show=lambda row: _shown(row.id),
             done=_cancelled,
-            refused=lambda row, fault: views.why_not_cancelled(row, fault, routes.scene_at_hand()),
+            refused=_refused,
             back=local_path(request.form.get("back")) or url_for("followups.index", tenant=g.tenant.key),
         )
     )
@@ -77,6 +77,11 @@ def _cancelled(row: FollowUp) -> str:
         customer=row.customer,
         who=row.cancelled_by,
     )
+
+
+def _refused(row: queries.Row, fault: Conflict) -> str:
+    last = queries.last_change(db.session(), g.tenant, row.id)
+    return views.why_not_cancelled(row, fault, routes.scene_at_hand(), last)
 
 
 def _shown(followup_id: UUID) -> str:

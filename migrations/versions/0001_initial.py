@@ -269,6 +269,7 @@ def upgrade() -> None:
         sa.Column("position", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_audit_event_tenant_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit_event")),
+        sqlite_autoincrement=True,
     )
     op.create_index(
         "ix_audit_event_resource",
@@ -470,6 +471,7 @@ def upgrade() -> None:
         sa.Column("position", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_outbox_event_tenant_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox_event")),
+        sqlite_autoincrement=True,
     )
     op.create_index(
         "ix_outbox_event_aggregate",

@@ -79,8 +79,7 @@ def book(
         known = find(session, tenant.id, id)
         if known is not None:
             return _repeated(known, followup, arm_given=arm is not None), False
-    if followup.at < now + LEAST_AHEAD:
-        raise Invalid("at", "would already be due; it must be at least 5 minutes ahead")
+    check_ahead(followup.at, now)
     contacts.consent(session, tenant, followup.customer, actor=actor, now=now)
     # Asked again under the contact's lock: another process may have booked the same meanwhile.
     if id is not None and (known := find(session, tenant.id, id)) is not None:
@@ -92,6 +91,12 @@ def book(
     session.flush()
     _record(session, followup, actor=actor, now=now, purpose=purpose)
     return followup, True
+
+
+def check_ahead(at: datetime, now: datetime) -> None:
+    """Raises `Invalid` unless `at` is at least five minutes ahead."""
+    if as_utc(at, "at") < now + LEAST_AHEAD:
+        raise Invalid("at", "would already be due; it must be at least 5 minutes ahead")
 
 
 def get(session: Session, tenant_id: int, followup_id: UUID) -> FollowUp:

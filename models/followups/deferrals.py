@@ -8,7 +8,7 @@ from sqlalchemy import String, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models import bulk
+from models import bulk, text
 from models.base import Base, is_sqlite
 from models.declarations import Declared
 from models.followups.records import FollowUp, Status
@@ -28,7 +28,9 @@ class PolicySeen(Base):
 def forget_outdated(session: Session, declared: Declared) -> None:
     """Clear `deferred_until` of the pending rows of every agent whose policy changed since the last run."""
     seen = {row.agent: row.digest for row in session.execute(select(PolicySeen.agent, PolicySeen.digest))}
-    now = {agent: _digest(table) for agent, table in declared.table("agents").items()}
+    now = {
+        agent: _digest(table) for agent, table in declared.table("agents").items() if text.is_storable(agent)
+    }
     # In the order of their names, so that two runs wait for each other, not both ways.
     for agent in sorted({*seen, *now}):
         digest = now.get(agent, UNDECLARED)

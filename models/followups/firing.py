@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import and_, or_, select, update
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from models import bulk
@@ -14,9 +15,10 @@ from models.followups.firing_batch import Batch, Due
 from models.followups.records import FollowUp, Status
 from models.sweeping import Counts, backoff
 from models.tenants import Feature, held_agents, with_feature
-from models.transactions import commit, savepoint
+from models.transactions import commit, is_lost_race, rollback, savepoint
 
 CHUNK = 1_000
+ATTEMPTS = 3
 
 Pair = tuple[int, str]  # tenant id, agent
 
@@ -79,12 +81,23 @@ def _fire_share(run: _Run, pair: Pair, pairs: Sequence[Pair], share: int) -> boo
 
 
 def _fire_chunk(run: _Run, pair: Pair, agents: Sequence[str], size: int) -> int:
-    """One chunk in one transaction; how many records it claimed."""
+    """One chunk in one transaction; how many records it claimed. Begins again where it lost a deadlock."""
+    for _attempt in range(ATTEMPTS):
+        try:
+            return _claim_and_fire(run, pair, agents, size)
+        except DBAPIError as error:
+            if not is_lost_race(error):
+                raise
+            rollback(run.session)
+    return 0
+
+
+def _claim_and_fire(run: _Run, pair: Pair, agents: Sequence[str], size: int) -> int:
     customers = list(dict.fromkeys(_pick(run.session, pair, run.now, size)))
     if not customers:
         return 0
     batch = Batch(run.session, pair[0], run.declared, run.now)
-    due = batch.lock(customers, agents)
+    due = batch.lock(customers, agents, size)
     try:
         with savepoint(run.session):
             batch.fire(due)

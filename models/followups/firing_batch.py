@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, String, and_, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from models import bulk
@@ -76,16 +77,17 @@ class Batch:
         self.policies = policies(declared)
         self.cells: dict[str, ContactCell] = {}
 
-    def lock(self, customers: Sequence[str], agents: Sequence[str]) -> list[Due]:
-        """Lock the contacts that nobody else holds, then all due records of theirs, oldest first.
+    def lock(self, customers: Sequence[str], agents: Sequence[str], size: int) -> list[Due]:
+        """Lock the contacts that nobody else holds, then their first due records, oldest first.
 
-        All, not only those picked: the oldest of a pair decides over the younger ones in this transaction.
+        Those are twice `size` at most, and all that are due beyond them of the same agent, customer and
+        reason: the oldest of a pair decides over the younger ones in this transaction.
         """
         self.load_contacts(customers, lock=True)
         absent = set(customers) - self.cells.keys()
         held_elsewhere = self._existing(absent) if absent else set()
         mine = [customer for customer in customers if customer not in held_elsewhere]
-        rows = self.session.execute(
+        query = (
             select(*THIN)
             .where(
                 FollowUp.tenant_id == self.tenant_id,
@@ -97,9 +99,26 @@ class Batch:
             .order_by(FollowUp.at, FollowUp.id)
             .with_for_update()
         )
-        due = [Due(*row) for row in rows]
+        most = 2 * size
+        due = [Due(*row) for row in self.session.execute(query.limit(most))]
+        if len(due) == most:
+            due += self._younger_twins(query, due)
         self.load_fires(due)
         return due
+
+    def _younger_twins(self, query: Select[*tuple[Any, ...]], due: Sequence[Due]) -> list[Due]:
+        """What is due beyond the last of `due` and shares its agent, customer and reason with one of them."""
+        kinds = {"agent": String(), "customer": String(), "reason": String()}
+        pairs = [dict(zip(kinds, pair, strict=True)) for pair in dict.fromkeys(one.pair for one in due)]
+        twins = bulk.rows_as_table(self.session, "pairs", kinds, pairs)
+        last = due[-1]
+        later = query.where(
+            tuple_(FollowUp.agent, FollowUp.customer, FollowUp.reason).in_(
+                select(twins.c.agent, twins.c.customer, twins.c.reason)
+            ),
+            or_(FollowUp.at > last.at, and_(FollowUp.at == last.at, FollowUp.id > last.id)),
+        )
+        return [Due(*row) for row in self.session.execute(later)]
 
     def load(self, due: Sequence[Due]) -> None:
         """Read again what was rolled back; the locks are held still."""

@@ -8,24 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import (
-    ColumnElement,
-    FromClause,
-    Integer,
-    String,
-    Update,
-    Uuid,
-    and_,
-    literal,
-    select,
-    tuple_,
-    update,
-)
 from sqlalchemy.orm import Session
 
 from models import audit, bulk, outbox
 from models.actors import Actor
-from models.base import UtcDateTime, is_sqlite
 from models.followups.records import AgentTask, Contact, ContactState, FollowUp, Status, TaskStatus
 from models.followups.tasks import command
 
@@ -84,14 +70,7 @@ def _fire(session: Session, tenant_id: int, due: Sequence[Due], now: datetime, t
         return
     tasks = [(record, uuid4()) for record in due]
     rows = [{"id": record.id, "task_id": task_id} for record, task_id in tasks]
-    given = bulk.rows_as_table(session, "fired", {"id": Uuid(), "task_id": Uuid()}, rows)
-    bulk.execute_audited(
-        session,
-        _moved(session, given, tenant_id, now).values(
-            status=Status.FIRED.value, fired_at=now, task_id=given.c.task_id
-        ),
-        changed=_rows(tenant_id, due),
-    )
+    _move(session, tenant_id, due, rows, status=Status.FIRED.value, fired_at=now, updated_at=now)
     bulk.insert_rows(
         session,
         AgentTask,
@@ -133,15 +112,8 @@ def _block(session: Session, tenant_id: int, due: Sequence[Due], now: datetime, 
     if not due:
         return
     reasons = [(record, record.verdict.block.value) for record in due if record.verdict.block]
-    rows = [{"id": record.id, "reason": reason} for record, reason in reasons]
-    given = bulk.rows_as_table(session, "blocked", {"id": Uuid(), "reason": String()}, rows)
-    bulk.execute_audited(
-        session,
-        _moved(session, given, tenant_id, now).values(
-            status=Status.BLOCKED.value, blocked_reason=given.c.reason
-        ),
-        changed=_rows(tenant_id, due),
-    )
+    rows = [{"id": record.id, "blocked_reason": reason} for record, reason in reasons]
+    _move(session, tenant_id, due, rows, status=Status.BLOCKED.value, updated_at=now)
     for record, reason in reasons:
         detail = {"agent": record.agent, "arm": record.arm, "reason": reason}
         told.moved(str(record.id), Status.BLOCKED, reason, detail)
@@ -151,36 +123,20 @@ def _defer(session: Session, tenant_id: int, due: Sequence[Due]) -> None:
     """A deferral is no change of state: the record stays pending, with the time that it waits for."""
     if not due:
         return
-    rows = [{"id": record.id, "until": record.verdict.defer_until} for record in due]
-    given = bulk.rows_as_table(session, "deferred", {"id": Uuid(), "until": UtcDateTime()}, rows)
-    bulk.execute_unaudited(
-        session,
-        update(FollowUp)
-        .where(_is_given(session, tenant_id, given))
-        .values(deferred_until=given.c.until)
-        .execution_options(synchronize_session=False),
-    )
+    rows = [{"id": record.id, "deferred_until": record.verdict.defer_until} for record in due]
+    bulk.update_rows(session, FollowUp, rows, where=[FollowUp.tenant_id == tenant_id], common={})
 
 
 def _bump(session: Session, tenant_id: int, cells: Sequence[ContactCell], now: datetime, told: _Told) -> None:
     """Count the fires on their contacts; those that reached the ceiling of silence become unavailable."""
     if not cells:
         return
-    rows = [{"id": cell.id, "state": cell.state, "sends": cell.sends_without_reply} for cell in cells]
-    given = bulk.rows_as_table(session, "bumped", {"id": Uuid(), "state": String(), "sends": Integer()}, rows)
-    bulk.execute_unaudited(
-        session,
-        update(Contact)
-        .where(Contact.id == given.c.id)
-        .values(
-            state=given.c.state,
-            sends_without_reply=given.c.sends,
-            last_outbound_at=now,
-            updated_at=now,
-            version=Contact.version + 1,
-        )
-        .execution_options(synchronize_session=False),
-    )
+    rows = [
+        {"id": cell.id, "state": cell.state, "sends_without_reply": cell.sends_without_reply}
+        for cell in cells
+    ]
+    common = {"last_outbound_at": now, "updated_at": now, "version": Contact.version + 1}
+    bulk.update_rows(session, Contact, rows, where=[], common=common)
     exhausted = [str(cell.id) for cell in cells if cell.exhausted]
     bulk.note_changed(session, (("contact", tenant_id, id) for id in exhausted))
     for id in exhausted:
@@ -197,24 +153,13 @@ def _bump(session: Session, tenant_id: int, cells: Sequence[ContactCell], now: d
         cell.fired_now, cell.exhausted = 0, False
 
 
-def _moved(session: Session, given: FromClause, tenant_id: int, now: datetime) -> Update:
-    """The update of the records in `given`; only those still pending, which the row count proves."""
-    return (
-        update(FollowUp)
-        .where(_is_given(session, tenant_id, given), FollowUp.status == Status.PENDING)
-        .values(updated_at=now, version=FollowUp.version + 1)
-        .execution_options(synchronize_session=False)
+def _move(session: Session, tenant_id: int, due: Sequence[Due], rows: bulk.Rows, **common: Any) -> None:
+    """Take locked records out of pending; that they still were is proven by the number of rows hit."""
+    bulk.update_rows(
+        session,
+        FollowUp,
+        rows,
+        where=[FollowUp.tenant_id == tenant_id, FollowUp.status == Status.PENDING],
+        common={**common, "version": FollowUp.version + 1},
+        changed=[("followup", tenant_id, str(record.id)) for record in due],
     )
-
-
-def _is_given(session: Session, tenant_id: int, given: FromClause) -> ColumnElement[bool]:
-    """Whether a record is one of `given`."""
-    if not is_sqlite(session):
-        return and_(FollowUp.tenant_id == tenant_id, FollowUp.id == given.c.id)
-    # Without statistics SQLite reads all that is pending for the tenant; by pairs it goes along the key.
-    keys = select(literal(tenant_id), given.c.id).correlate(None)
-    return and_(tuple_(FollowUp.tenant_id, FollowUp.id).in_(keys), FollowUp.id == given.c.id)
-
-
-def _rows(tenant_id: int, due: Sequence[Due]) -> list[tuple[str, int, str]]:
-    return [("followup", tenant_id, str(record.id)) for record in due]

@@ -8,8 +8,10 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
+from models import text
 from models.clock import UNITS
 from models.declarations import Declared, Fault
+from models.errors import Invalid
 from models.followups.keywords import Keyword, keyword
 from models.followups.records import Block, ContactState
 
@@ -144,9 +146,19 @@ def policies(declared: Declared) -> Mapping[str, Parsed]:
 _by_version: dict[int, tuple[Declared, Mapping[str, Parsed]]] = {}
 
 
+def longest_window(declared: Declared) -> timedelta:
+    """The longest window of any agent's frequency ceiling: how far back fires still count."""
+    ceilings = (parsed.policy.ceiling for parsed in policies(declared).values() if parsed.policy)
+    return max((ceiling.window for ceiling in ceilings if ceiling), default=timedelta(0))
+
+
 def parse(agent: str, table: Any) -> Parsed:
     """Parse `[agents.<agent>]`; each fault with its path in the file and the value."""
     path = f"agents.{agent}"
+    try:
+        text.required(agent, "key")
+    except Invalid as fault:
+        return Parsed(None, (), (Fault(f"agents.{agent[:40]}", "…", fault.detail.removeprefix("key ")),))
     if not isinstance(table, Mapping):
         return Parsed(None, (), (Fault(path, table, "must be a table"),))
     faults = [

@@ -17,6 +17,7 @@ from models import audit, bulk
 from models.actors import Actor
 from models.conversations import Conversation
 from models.declarations import Declared
+from models.followups.policy import longest_window
 from models.followups.records import TERMINAL, AgentTask, FollowUp, Outcome, Status, TaskEvent, TaskStatus
 from models.followups.tasks import move_task
 from models.messages import Message
@@ -47,7 +48,8 @@ def purge(session: Session, *, declared: Declared, now: datetime, limit: int) ->
         counts.failed(tenant_ids[0], fault.path, ValueError(str(fault)))
     for tenant_id in () if wrong else tenant_ids:
         for step, cutoff in _steps(declared, now):
-            _in_batches(_Purge(session, tenant_id, cutoff, now, counts), step, limit)
+            fired_before = min(cutoff, now - longest_window(declared))
+            _in_batches(_Purge(session, tenant_id, cutoff, fired_before, now, counts), step, limit)
     counts.capped = counts.examined >= limit
     commit(session, "followups.retention.end")
     return counts
@@ -55,11 +57,12 @@ def purge(session: Session, *, declared: Declared, now: datetime, limit: int) ->
 
 @dataclass
 class _Purge:
-    """One tenant's rows older than one cutoff."""
+    """One tenant's rows older than one cutoff. Fired ones stay while a frequency ceiling counts them."""
 
     session: Session
     tenant_id: int
     cutoff: datetime
+    fired_before: datetime
     now: datetime
     counts: Counts
 
@@ -98,7 +101,7 @@ def _terminal(run: _Purge, size: int) -> int:
             .where(
                 FollowUp.tenant_id == run.tenant_id,
                 FollowUp.status == status,
-                FollowUp.updated_at < run.cutoff,
+                FollowUp.updated_at < (run.fired_before if status is Status.FIRED else run.cutoff),
             )
             .order_by(FollowUp.updated_at, FollowUp.id)
             .limit(size - total)

@@ -123,6 +123,7 @@ def rearm(
     `reason` is the operator's, for the audit. Raises `NotFound`, `Invalid`, `Conflict`, `AlreadyPending`,
     `OptedOut`; never re-arms one that fired.
     """
+    booking.check_ahead(at, now)
     first = booking.get(session, tenant.id, followup_id)
     _allow(first, refusal_to_rearm(first))
     check_version(first, expected_version, "follow-up")

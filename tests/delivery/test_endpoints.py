@@ -102,13 +102,13 @@ BAD_URLS = [
 @pytest.mark.parametrize("url", BAD_URLS)
 def test_url_is_refused_when_it_can_not_be_sent_to(tmp_path, url):
     with pytest.raises(Invalid) as refusal:
-        endpoint_urls.check(url, settings_for("sqlite://", tmp_path))
+        endpoint_urls.check(url, settings_for("sqlite:///unused.db", tmp_path))
     assert refusal.value.field == "url"
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9009/", "http://hooks.internal/x", "https://example.com"])
 def test_url_is_taken_when_its_host_is_public_or_allowed(tmp_path, url):
-    settings = settings_for("sqlite://", tmp_path, DESK_WEBHOOK_HOSTS="127.0.0.1,hooks.internal")
+    settings = settings_for("sqlite:///unused.db", tmp_path, DESK_WEBHOOK_HOSTS="127.0.0.1,hooks.internal")
     assert endpoint_urls.check(url, settings) == url
 
 

@@ -9,8 +9,10 @@ from sqlalchemy import select
 from models import tenants
 from models.audit import AuditEvent
 from models.base import db
+from models.declarations import Declared
 from models.errors import Conflict
 from models.followups import booking, outcomes, tasks
+from models.followups.policy import policies
 from models.followups.records import AgentTask, FollowUp, TaskEvent
 from models.outbox import OutboxEvent
 from models.tenants import Feature
@@ -476,3 +478,35 @@ def test_record_outcome_returns_the_first_when_it_is_repeated(world):
     assert again.id == first.id
     with pytest.raises(Conflict):
         outcomes.record(world.session, world.tenant, **{**given, "value": 13.0})
+
+
+def test_fire_takes_a_bounded_part_when_one_customer_has_many_due(world):
+    """A limit of one takes two at most, however many are due for the customer."""
+    world.declare(max_frequency="100/24h", silence_after_sends=1_000)
+    world.take(*({"at": world.now + n * MICROSECOND, "reason": f"r-{n}"} for n in range(40)))
+    world.consent("c-1")
+    counts = world.fire(world.now + HOUR, limit=1)
+    assert (counts.examined, counts.capped) == (2, True)
+    assert world.fire(world.now + HOUR).own["fired"] == 38
+
+
+def test_fire_blocks_a_younger_twin_beyond_the_chunk_when_its_elder_fires(world):
+    world.declare(max_frequency="100/24h", silence_after_sends=1_000)
+    reasons = ["same", "x-1", "x-2", "x-3", "same"]
+    world.take(*({"at": world.now + n * MICROSECOND, "reason": reason} for n, reason in enumerate(reasons)))
+    world.consent("c-1")
+    counts = world.fire(world.now + HOUR, limit=1)
+    assert (counts.own["fired"], counts.own["blocked"]) == (2, 1)
+    [twin] = [row for row in world.session.scalars(select(FollowUp)) if row.blocked_reason]
+    assert (twin.reason, twin.blocked_reason) == ("same", "dedup")
+    assert world.fire(world.now + HOUR).own == {"fired": 2, "blocked": 0, "deferred": 0}
+
+
+@pytest.mark.parametrize("key", ["a" * 201, "a\x00b"])
+def test_fire_goes_on_when_an_agent_has_a_key_that_can_not_be_stored(world, key):
+    followup = world.book()
+    agents = {**world.declared.tables["agents"], key: {"followup": {}}}
+    world.declared = Declared(world.declared.version + 1, {"agents": agents})
+    assert world.fire(world.now + 2 * HOUR).own["fired"] == 1
+    assert world.outcome_of(followup) == ("fired", None)
+    assert [fault.path[:8] for fault in policies(world.declared)[key].faults] == ["agents.a"]

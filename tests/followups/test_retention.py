@@ -176,3 +176,17 @@ def test_purge_takes_messages_only_where_that_is_declared(world):
     counts = run(world, messages="365d")
     assert (counts.own["messages"], counts.own["conversations"]) == (1, 1)
     assert world.count(Message) == 1
+
+
+def test_purge_keeps_a_fired_one_while_a_ceiling_counts_it(world):
+    world.declare(max_frequency="1/365d")
+    fired = world.book().id
+    world.fire(world.now + HOUR)
+    later = world.now + 120 * DAY
+    assert run(world, later).own["purged"] == 0
+    second = world.book(now=later - HOUR, at=later, reason="another")
+    world.fire(later)
+    assert world.outcome_of(second) == ("blocked", "frequency")
+    assert fired in ids(world)
+    assert run(world, world.now + 366 * DAY).own["purged"] >= 1
+    assert fired not in ids(world)
