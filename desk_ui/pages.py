@@ -15,6 +15,7 @@ from jobs.schedule import cadences
 from models import declarations, sweep_states
 from models.base import db
 from models.clock import EPOCH
+from models.tenants import Tenant
 
 SWEEPS_REREAD_AFTER = timedelta(seconds=5)
 
@@ -40,6 +41,16 @@ class Surroundings:
     def theme(self) -> str:
         given = request.cookies.get("theme", "auto")
         return given if given in THEMES else "auto"
+
+    @property
+    def tenant(self) -> Tenant | None:
+        """The tenant whose areas the rail leads to: the one at hand, or on one's own pages the last one."""
+        if g.get("tenant"):
+            return g.tenant  # type: ignore[no-any-return]
+        known: list[Tenant] = [tenant for tenant, _role in g.get("memberships") or []]
+        return next((tenant for tenant in known if tenant.key == session.get("tenant")), None) or next(
+            iter(known), None
+        )
 
     @property
     def zone(self) -> str:

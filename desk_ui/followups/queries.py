@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from desk_ui.paging import MOST_COUNTED, ROWS, Cursor, Page, TooSlow, time_limit
 from jobs.schedule import sweeps
 from models import text
-from models.audit import AuditEvent
+from models.audit import AuditEvent, Result
 from models.declarations import Declared
 from models.deliveries import Delivery
 from models.endpoints import WebhookEndpoint
@@ -55,10 +55,10 @@ class Filters:
     blocked: Block | None = None
 
     @classmethod
-    def from_args(cls, args: Mapping[str, str]) -> tuple[Self, list[str]]:
-        """The filter, and in words what of `args` can't be used and was left out."""
+    def from_args(cls, args: Mapping[str, str]) -> tuple[Self, list[Invalid]]:
+        """The filter, and what of `args` can't be used and was left out."""
         found: dict[str, Any] = {}
-        unusable: list[str] = []
+        unusable: list[Invalid] = []
         for one in fields(cls):
             value = args.get(one.name, "").strip()
             if not value:
@@ -66,7 +66,7 @@ class Filters:
             try:
                 found[one.name] = _READERS.get(one.name, _as_text)(one.name, value)
             except Invalid as fault:
-                unusable.append(fault.detail)
+                unusable.append(fault)
         return cls(**found), unusable
 
     def as_params(self, **changes: Any) -> dict[str, str]:
@@ -277,10 +277,27 @@ def timeline(session: Session, tenant: Tenant, followup_id: UUID) -> list[Entry]
         .order_by(AuditEvent.at, AuditEvent.id)
         .limit(200)
     )
-    return [
-        Entry(e.at, e.action, e.actor_type, e.actor_label, e.purpose, e.result != "success", e.detail)
-        for e in events
-    ]
+    return [_entry(event) for event in events]
+
+
+def last_change(session: Session, tenant: Tenant, followup_id: UUID) -> Entry | None:
+    """The newest audit event by which one follow-up changed."""
+    event = session.scalars(
+        select(AuditEvent)
+        .where(
+            AuditEvent.tenant_id == tenant.id,
+            AuditEvent.resource_type == "followup",
+            AuditEvent.resource_id == str(followup_id),
+            AuditEvent.result == Result.SUCCESS.value,
+        )
+        .order_by(AuditEvent.at.desc(), AuditEvent.id.desc())
+        .limit(1)
+    ).one_or_none()
+    return _entry(event) if event else None
+
+
+def _entry(e: AuditEvent) -> Entry:
+    return Entry(e.at, e.action, e.actor_type, e.actor_label, e.purpose, e.result != "success", e.detail)
 
 
 def deliveries(session: Session, tenant: Tenant, followup_id: UUID) -> list[Any]:

@@ -27,13 +27,14 @@ def tenant_home() -> Response:
 
 @requires(Permission.SEE)
 def index() -> Any:
-    filters, notes = Filters.from_args(request.args)
+    filters, unusable = Filters.from_args(request.args)
+    notes = [views.left_out(fault) for fault in unusable]
     scene = scene_at_hand()
     after = None
     try:
         after = Cursor.decode(request.args["after"]) if request.args.get("after") else None
     except Invalid as fault:
-        notes.append(fault.detail)
+        notes.append(views.left_out(fault))
     try:
         page = queries.page(db.session(), scene, filters, after, _limit())
     except TooSlow as fault:

@@ -11,11 +11,11 @@ from flask_babel import lazy_gettext as _l
 
 from desk_ui import words
 from desk_ui.followups import queries
-from desk_ui.followups.queries import Filters, Row, Scene, Tab
+from desk_ui.followups.queries import Entry, Filters, Row, Scene, Tab
 from desk_ui.followups.waiting import Waiting
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, refusal
-from models.errors import Conflict
+from models.errors import Conflict, Invalid
 from models.followups import transitions
 from models.followups.records import Block, FollowUp, Status
 
@@ -62,11 +62,41 @@ def became(row: Row | FollowUp, scene: Scene) -> str:
     return f"{mark(row).word} {when}"
 
 
-def why_not_cancelled(row: Row | FollowUp, fault: Conflict, scene: Scene) -> str:
-    """The words of a refused cancel, with what happened meanwhile."""
+def why_not_cancelled(row: Row | FollowUp, fault: Conflict, scene: Scene, last: Entry | None) -> str:
+    """The words of a refused cancel, with what happened meanwhile, and who did it where that is known."""
     if row.status in (Status.FIRED, Status.BLOCKED):
         return _("%(became)s, so it can't be cancelled.", became=became(row, scene))
-    return fault.detail
+    if last is None:
+        return fault.detail
+    return _(
+        "%(what)s %(when)s by %(who)s, so nothing was done.",
+        what=words.action(last.action, refused=False),
+        when=words.distance(last.at, scene.now),
+        who=words.actor(last.actor_type, last.actor),
+    )
+
+
+def left_out(fault: Invalid) -> str:
+    """What of the address could not be used, in words."""
+    if fault.field == "after":
+        return _("This place in the list can't be found, so the list begins at its start.")
+    if fault.field == "tab":
+        return _("There is no such tab, so what is pending is shown.")
+    if fault.field == "blocked":
+        return _("There is no such cause, so all causes are shown.")
+    name = names()[fault.field]
+    return _("The filter %(name)s can't be used as it was given, so it was left out.", name=name)
+
+
+def names() -> dict[str, str]:
+    """The filters by name."""
+    return {
+        "agent": _("Agent"),
+        "arm": _("Arm"),
+        "reason": _("Reason"),
+        "customer": _("Customer"),
+        "blocked": _("Blocked"),
+    }
 
 
 def aside(row: Row, scene: Scene) -> str:
@@ -158,15 +188,8 @@ class ListView:
     @property
     def chips(self) -> list[tuple[str, str, str]]:
         """Each filter that is set: its name, its value, and the list without it."""
-        names = {
-            "agent": _("Agent"),
-            "arm": _("Arm"),
-            "reason": _("Reason"),
-            "customer": _("Customer"),
-            "blocked": _("Blocked"),
-        }
         return [
-            (names[name], words.block(value) if name == "blocked" else value, self.url(**{name: None}))
+            (names()[name], words.block(value) if name == "blocked" else value, self.url(**{name: None}))
             for name, value in self.filters.narrows.items()
         ]
 

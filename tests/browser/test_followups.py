@@ -223,3 +223,95 @@ def test_theme_follows_the_system_until_one_is_chosen(desk, open_page):
         assert page.evaluate(paper) != dark
         page.reload()
         assert page.evaluate(paper) != dark
+
+
+@pytest.mark.parametrize("width", [768, 834, 900, 1025, 1280])
+def test_reason_has_room_at_every_width(desk, open_page, followup, width):
+    with open_page(viewport={"width": width, "height": 1000}) as page:
+        desk.sign_in(page)
+        row = FollowUps(page, desk.url).open().row(followup.customer)
+        assert row.locator(".r").bounding_box()["width"] > 150
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_bar_fits_on_the_smallest_screen(desk, open_page, followup):
+    with open_page(viewport={"width": 320, "height": 640}) as page:
+        desk.sign_in(page)
+        FollowUps(page, desk.url).open()
+        for part in (".bar", "html"):
+            fits = (
+                "(part) => { const e = document.querySelector(part); return e.scrollWidth <= e.clientWidth }"
+            )
+            assert page.evaluate(fits, part), part
+
+
+def test_row_stays_when_an_answer_is_not_the_desks(desk, open_page, followup, cut_off):
+    with open_page() as page:
+        desk.sign_in(page)
+        listed = FollowUps(page, desk.url).open()
+        html = "<html><body><h1>502 Bad Gateway</h1></body></html>"
+        page.route(
+            "**/cancellation", lambda route: route.fulfill(status=502, content_type="text/html", body=html)
+        )
+        listed.cancel(followup.customer)
+        listed.says("No answer that can be read. Reload to see whether it was done.")
+        listed.shows(followup.customer, "Pending")
+        expect(page.get_by_text("Bad Gateway")).to_have_count(0)
+        # It can be tried again.
+        page.unroute("**/cancellation")
+        listed.cancel(followup.customer)
+        listed.says("Cancelled the follow-up to")
+
+
+def test_row_stays_and_the_page_says_so_when_the_network_is_gone(desk, open_page, followup, cut_off):
+    with open_page() as page:
+        desk.sign_in(page)
+        listed = FollowUps(page, desk.url).open()
+        expect(listed.tab("Cancelled").locator(".c")).not_to_be_empty()
+        page.context.set_offline(True)
+        listed.cancel(followup.customer)
+        listed.says("The desk can't be reached. Nothing is known to have been done; reload to see.")
+        listed.shows(followup.customer, "Pending")
+    assert status(desk, followup) == "pending"
+
+
+def test_counts_are_read_again_after_an_act(desk, open_page, followup):
+    with open_page() as page:
+        desk.sign_in(page)
+        listed = FollowUps(page, desk.url).open(f"?customer={followup.customer}")
+        expect(listed.tab("Pending")).to_have_text(re.compile(r"Pending\s+1"))
+        listed.cancel(followup.customer)
+        expect(listed.tab("Pending")).to_have_text(re.compile(r"Pending\s+0"))
+        expect(listed.tab("Cancelled")).to_have_text(re.compile(r"Cancelled\s+1"))
+
+
+def test_current_tab_is_in_view_on_a_narrow_screen(desk, open_page, followup):
+    with open_page(viewport=NARROW) as page:
+        desk.sign_in(page)
+        listed = FollowUps(page, desk.url).open("?tab=cancelled")
+        expect(listed.tab("Cancelled")).to_be_in_viewport(ratio=1)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Follow-ups: cancelled")
+
+
+def test_page_says_how_old_it_is_and_the_next_run_stops_at_now(desk, open_page, followup):
+    with open_page() as page:
+        page.clock.install(time=clock.now())
+        desk.sign_in(page)
+        FollowUps(page, desk.url).open()
+        expect(page.locator("[data-age]")).to_be_hidden()
+        page.clock.fast_forward("02:00")
+        expect(page.locator("[data-age]")).to_have_text("read 2 min ago")
+        expect(page.locator(".next")).to_have_text("Next run now")
+
+
+def test_print_shows_the_list_without_what_can_only_be_pressed(desk, open_page, followup):
+    with open_page(color_scheme="dark") as page:
+        desk.sign_in(page)
+        listed = FollowUps(page, desk.url).open()
+        page.emulate_media(media="print", color_scheme="dark")
+        for hidden in (".rail", ".filters", ".bar", ".acts >> nth=0"):
+            expect(page.locator(hidden)).to_be_hidden()
+        expect(listed.row(followup.customer)).to_be_visible()
+        assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == (
+            "rgb(255, 255, 255)"
+        )

@@ -146,3 +146,10 @@ def test_api_keeps_its_own_errors(app):
     answer = Visitor(app).client.get("/api/v1/nothing-here")
     assert answer.content_type == "application/problem+json"
     assert answer.status_code == 404
+
+
+def test_own_pages_keep_the_way_to_the_areas(desk, acme, lead):
+    lead.open("/acme/followups")
+    page = lead.open("/profile")
+    assert page.links["Follow-ups"] == "/acme/followups"
+    assert "Tenant acme" in page.text
