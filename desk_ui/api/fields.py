@@ -106,7 +106,7 @@ Time = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS), BeforeValidator(_digits)]
-WholeNumber = Annotated[int, Field(ge=1, le=LARGEST_INTEGER), BeforeValidator(_digits)]
+WholeNumber = Annotated[int, Field(ge=0, le=LARGEST_INTEGER), BeforeValidator(_digits)]
 Cursor = Annotated[
     str,
     StringConstraints(min_length=1, max_length=300),

@@ -15,6 +15,8 @@ UNAUTHORIZED_A_MINUTE = 300
 
 def register(app: Flask) -> None:
     """Count in Redis where REDIS_URL is set, so that all web processes share the count; else in memory."""
+    # Before the limiter's own, and so run after it: that one puts Retry-After on every answer.
+    app.after_request(_only_when_refused)
     redis_url = settings_of(app).redis_url
     limiter = Limiter(
         _address,
@@ -30,6 +32,12 @@ def register(app: Flask) -> None:
     limiter.shared_limit(
         f"{UNAUTHORIZED_A_MINUTE} per minute", scope="unauthorized", deduct_when=_was_unauthorized
     )(blueprint)
+
+
+def _only_when_refused(response: Response) -> Response:
+    if response.status_code < 400 or response.status_code == 422:
+        response.headers.pop("Retry-After", None)
+    return response
 
 
 @blueprint.errorhandler(RateLimitExceeded)

@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from desk_ui.cli.output import as_json
-from desk_ui.cli.work import at_work
+from desk_ui.cli.work import Work, at_work
 from models import tenants
 from models.base import read_only
 from models.clock import iso
+from models.errors import Invalid
 from models.followups import exporting
 
 # A spreadsheet takes a cell that begins with one of these for a formula.
@@ -32,11 +33,19 @@ def export() -> None:
 def followups(key: str, chosen: str, lines: bool, filters: tuple[str, ...]) -> None:
     """A tenant's follow-ups, newest first. Filters: agent, arm, customer, reason, status."""
     with read_only(), at_work() as work:
-        rows = exporting.stream(work.session, tenants.get(work.session, key), _parsed(filters))
+        rows = _rows(work, key, _parsed(filters))
         if lines or chosen == "jsonl":
             _write_lines(rows)
         else:
             _write_csv(exporting.COLUMNS, rows)
+
+
+def _rows(work: Work, key: str, filters: dict[str, str]) -> Iterator[Mapping[str, Any]]:
+    """The rows, or wrong use (exit code 2) for a filter that there is not."""
+    try:
+        return exporting.stream(work.session, tenants.get(work.session, key), filters)
+    except Invalid as fault:
+        raise click.BadParameter(fault.detail, param_hint="--filter") from None
 
 
 def _parsed(filters: tuple[str, ...]) -> dict[str, str]:

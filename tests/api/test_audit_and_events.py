@@ -88,7 +88,7 @@ def test_events_newest_first_go_on_by_cursor(api):
     ("query", "field"),
     [
         ("after=x", "after"),
-        ("after=0", "after"),
+        ("after=-1", "after"),
         ("after=999999", "after"),
         ("after=99999999999999999999", "after"),
         ("type=no.such", "type"),
@@ -98,3 +98,12 @@ def test_events_newest_first_go_on_by_cursor(api):
 def test_events_answer_422_when_a_filter_is_wrong(api, query, field):
     response = api.get(f"/events?{query}")
     assert (response.status_code, response.get_json()["field"]) == (422, field)
+
+
+def test_events_after_0_begin_with_the_oldest_kept(api):
+    for number in range(2):
+        book(api, number)
+    oldest_first = api.get("/events?after=0").get_json()["items"]
+    newest_first = api.get("/events").get_json()["items"]
+    assert oldest_first == newest_first[::-1]
+    assert len(oldest_first) == 2

@@ -19,6 +19,7 @@ def three_a_minute(app):
 def test_calls_answer_429_with_retry_after_when_there_are_too_many(api, client_for, acme, three_a_minute):
     statuses = [api.get("/tenant").status_code for _ in range(4)]
     assert statuses == [200, 200, 200, 429]
+    assert "Retry-After" not in client_for(acme).get("/tenant").headers
     refused = api.post("/followups", {})
     assert (refused.status_code, code_of(refused)) == (429, "rate-limited")
     assert 1 <= int(refused.headers["Retry-After"]) <= 60

@@ -92,7 +92,7 @@ def test_export_shows_only_its_tenant_when_others_have_rows(desk):
 
 
 def test_export_is_refused_when_a_filter_is_unknown_or_malformed(desk):
-    assert desk("export", "followups", "--tenant", "platform", "--filter", "nonsense=1").code == 1
-    assert desk("export", "followups", "--tenant", "platform", "--filter", "status=nonsense").code == 1
+    assert desk("export", "followups", "--tenant", "platform", "--filter", "nonsense=1").code == 2
+    assert desk("export", "followups", "--tenant", "platform", "--filter", "status=nonsense").code == 2
     assert desk("export", "followups", "--tenant", "platform", "--filter", "status").code == 2
     assert desk("export", "followups", "--tenant", "platform", "--format", "xml").code == 2
