@@ -26,9 +26,13 @@ class Task:
     updated_at: datetime
     reason: str | None = None
 
-    def waits_since_before(self, moment: datetime) -> bool:
-        """Whether nobody took or finished it, and nothing has changed since `moment`."""
-        return self.status in UNFINISHED and self.updated_at <= moment
+    def wants(self, before: datetime) -> str | None:
+        """What to look at: that it failed, or waits since before `before`; None where all is well."""
+        if self.status == TaskStatus.FAILED:
+            return _("Fired, its task failed")
+        if self.status not in UNFINISHED or self.updated_at > before:
+            return None
+        return _("Fired, not taken") if self.status == TaskStatus.QUEUED else _("Fired, not finished")
 
 
 def task_of(session: Session, tenant: Tenant, followup: FollowUp) -> tuple[Task | None, list[Entry]]:

@@ -50,8 +50,9 @@ class DetailView:
 
     @property
     def mark(self) -> Mark:
-        if self.task and self.task.waits_since_before(self.scene.now - self.attention_after):
-            return Mark("half", "warn", _("Fired, its task waits"))
+        wants = self.task.wants(self.scene.now - self.attention_after) if self.task else None
+        if wants:
+            return Mark("half", "warn", wants)
         return mark(self.row, overdue=self.thin.overdue, held=self.thin.held or self.scene.paused)
 
     @property

@@ -43,23 +43,17 @@ class Waiting:
 
     def _kinds(self) -> str:
         if len(self.tasks) > MOST_COUNTED:
-            return _("%(n)s+ tasks not taken or not finished by their agent", n=MOST_COUNTED)
+            return _("%(n)s+ tasks not taken or not finished", n=MOST_COUNTED)
         queued = sum(task.status == TaskStatus.QUEUED for task in self.tasks)
         left = len(self.tasks) - queued
-        said = []
-        if queued:
-            said.append(
-                ngettext(
-                    "%(num)s task that its agent has not taken",
-                    "%(num)s tasks that their agents have not taken",
-                    queued,
-                )
+        if not left:
+            return ngettext("%(num)s task not taken", "%(num)s tasks not taken", queued)
+        if not queued:
+            return ngettext(
+                "%(num)s task taken and not finished", "%(num)s tasks taken and not finished", left
             )
-        if left:
-            said.append(
-                ngettext("%(num)s task taken and not finished", "%(num)s tasks taken and not finished", left)
-            )
-        return ", ".join(said)
+        first = ngettext("%(num)s task not taken", "%(num)s tasks not taken", queued)
+        return _("%(first)s, %(left)s taken and not finished", first=first, left=left)
 
     def _agents(self) -> str:
         counted = Counter(task.agent for task in self.tasks).most_common()
