@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from babel.dates import format_date, format_datetime
+from babel.dates import get_day_names, get_month_names
 from babel.numbers import format_decimal
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
@@ -15,6 +15,9 @@ from models.operators import Role
 
 LOCALE = "en_GB"
 DAY = timedelta(days=1)
+# A list shows a hundred times and more, and formatting by pattern takes most of a page's time.
+_DAYS = dict(get_day_names("abbreviated", locale=LOCALE))
+_MONTHS = dict(get_month_names("abbreviated", locale=LOCALE))
 
 BLOCKS = {
     Block.POLICY_INVALID: _l("the policy can't be used"),
@@ -106,8 +109,9 @@ def day_and_time(at: datetime, now: datetime, zone: str) -> str:
         return _("tomorrow %(clock)s", clock=clock(at, zone))
     if days == -1:
         return _("yesterday %(clock)s", clock=clock(at, zone))
-    pattern = "EEE d MMM" if local.year == today.year else "d MMM y"
-    return f"{format_date(local.date(), pattern, locale=LOCALE)} {clock(at, zone)}"
+    if local.year == today.year:
+        return f"{_DAYS[local.weekday()]} {local.day} {_MONTHS[local.month]} {local:%H:%M}"
+    return f"{local.day} {_MONTHS[local.month]} {local.year} {local:%H:%M}"
 
 
 def exact(at: datetime, zone: str) -> str:
@@ -116,7 +120,8 @@ def exact(at: datetime, zone: str) -> str:
     name = local.tzname() or zone
     # Where a zone has no letters of its own, its name is a bare offset.
     named = name if name.isalpha() else f"UTC{name}"
-    return format_datetime(local, "EEE d MMM y, HH:mm:ss", locale=LOCALE) + f" {named}"
+    day = f"{_DAYS[local.weekday()]} {local.day} {_MONTHS[local.month]} {local.year}"
+    return f"{day}, {local:%H:%M:%S} {named}"
 
 
 def clock(at: datetime, zone: str) -> str:

@@ -90,5 +90,7 @@ def _shown(followup_id: UUID) -> str:
         return render_block("followups/detail.html", "panel", view=routes.detail_of(followup_id))
     given = dict(parse_qsl(request.form.get("list", "")))
     filters, _unusable = queries.Filters.from_args(given)
-    view: Any = views.ListView(routes.scene_at_hand(), filters, Page([], None), [], place(given))
-    return render_block("followups/list.html", "row", view=view, row=_current(followup_id))
+    view: Any = views.ListView(
+        routes.scene_at_hand(), filters, Page([_current(followup_id)], None), [], place(given)
+    )
+    return render_block("followups/list.html", "rows", view=view)

@@ -1,6 +1,6 @@
 """What the follow-ups pages read: the filter, a page of thin rows, the tabs' counts, and one timeline."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -128,6 +128,7 @@ class Row:
 THIN = tuple(
     getattr(FollowUp, one.name) for one in fields(Row) if one.name not in {"overdue", "held", "zone"}
 )
+_STATUS, _DUE_AT, _AGENT = ([one.key for one in THIN].index(name) for name in ("status", "due_at", "agent"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +170,14 @@ class Scene:
         policy = policy_of(self.declared, agent).policy
         return policy.quiet_hours.end_of(at) if policy and policy.quiet_hours else None
 
-    def row(self, columns: Iterable[Any]) -> Row:
-        row = Row(*columns)
-        policy = policy_of(self.declared, row.agent).policy
-        held = row.agent in self.held
-        waits = row.status == Status.PENDING and row.due_at < self.overdue_before
-        return replace(
-            row,
-            held=held,
-            overdue=waits and not held and not self.paused and not self.is_quiet(row.agent),
-            zone=policy.quiet_hours.zone if policy and policy.quiet_hours else None,
-        )
+    def row(self, columns: Sequence[Any]) -> Row:
+        status, due_at, agent = columns[_STATUS], columns[_DUE_AT], columns[_AGENT]
+        policy = policy_of(self.declared, agent).policy
+        held = agent in self.held
+        waits = status == Status.PENDING and due_at < self.overdue_before
+        overdue = waits and not held and not self.paused and not self.is_quiet(agent)
+        zone = policy.quiet_hours.zone if policy and policy.quiet_hours else None
+        return Row(*columns, overdue, held, zone)
 
 
 def page(

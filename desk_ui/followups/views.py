@@ -1,13 +1,17 @@
 """What the follow-ups templates show: each value in words, so that the templates stay dumb."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from flask import g, url_for
+from flask import current_app, g, url_for
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
+from markupsafe import Markup
 
 from desk_ui import words
 from desk_ui.followups import queries
@@ -19,6 +23,7 @@ from models.errors import Conflict, Invalid
 from models.followups import transitions
 from models.followups.records import Block, FollowUp, Status
 
+NIL = UUID(int=0)
 TABS = {
     Tab.PENDING: (_l("Pending"), _l("soonest first")),
     Tab.OVERDUE: (_l("Overdue"), _l("longest overdue first")),
@@ -136,6 +141,34 @@ def _waiting_aside(row: Row, scene: Scene) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One row of the list in words; `cancel_url` is None where it can't be cancelled."""
+
+    id: str
+    gone: bool
+    state: Markup
+    at: str
+    when: str
+    exact: str
+    aside: str
+    url: str
+    customer: str
+    reason: str
+    agent: str
+    arm: str
+    version: int
+    cancel_url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """What stands before and after the id in the addresses of each row."""
+
+    shown: tuple[str, ...]
+    cancel: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ListView:
     """The list page."""
 
@@ -153,12 +186,12 @@ class ListView:
     def agents(self) -> list[str]:
         return queries.agents(self.scene.declared, self.filters)
 
-    @property
+    @cached_property
     def query(self) -> str:
         """The list's own address, place included, without the tenant: what a detail page leads back to."""
         return urlencode(self.filters.as_params() | self._place)
 
-    @property
+    @cached_property
     def here(self) -> str:
         """This page of the list."""
         return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params(), **self._place)
@@ -167,7 +200,7 @@ class ListView:
     def _place(self) -> dict[str, str]:
         return {"after": self.after} if self.after else {}
 
-    @property
+    @cached_property
     def may_act(self) -> bool:
         return refusal(Permission.ACT_ON_FOLLOWUPS) is None
 
@@ -197,21 +230,50 @@ class ListView:
     def blocks(self) -> list[tuple[str, str]]:
         return [(block.value, words.block(block)) for block in Block]
 
-    def mark(self, row: Row) -> Mark:
-        return mark(row, overdue=row.overdue, held=row.held or self.scene.paused)
+    @property
+    def lines(self) -> Iterator[Line]:
+        """The rows in words. What is alike in all of them is made once: a page holds fifty."""
+        tenant = g.tenant.key
+        shown = url_for("followups.show", tenant=tenant, followup_id=NIL, list=self.query or None)
+        cancel = url_for("followups.cancel", tenant=tenant, followup_id=NIL)
+        addresses = Addresses(tuple(shown.split(str(NIL))), tuple(cancel.split(str(NIL))))
+        states: dict[tuple[str, bool, bool], Markup] = {}
+        for row in self.page.rows:
+            stands = (row.status, row.overdue, row.held or self.scene.paused)
+            if stands not in states:
+                found = mark(row, overdue=stands[1], held=stands[2])
+                states[stands] = current_app.jinja_env.globals["ui"].state(found)  # type: ignore[attr-defined]
+            yield self._line(row, states[stands], addresses)
 
-    def when(self, row: Row) -> Any:
+    def _line(self, row: Row, state: Markup, addresses: Addresses) -> Line:
+        zone = self.scene.tenant.timezone
+        at = self._when(row)
+        gone = row.status != self.filters.tab.status
+        id = str(row.id)
+        acts = not gone and transitions.refusal_to_cancel(row) is None  # type: ignore[arg-type]
+        return Line(
+            id=id,
+            gone=gone,
+            state=state,
+            at=at.isoformat(),
+            when=words.relative(at, self.scene.now, zone),
+            exact=words.exact(at, zone),
+            aside=aside(row, self.scene),
+            url=id.join(addresses.shown),
+            customer=row.customer,
+            reason=row.reason,
+            agent=row.agent,
+            arm=row.arm,
+            version=row.version,
+            cancel_url=id.join(addresses.cancel) if acts else None,
+        )
+
+    @staticmethod
+    def _when(row: Row) -> datetime:
         """The moment that the tab orders by."""
         if row.status == Status.PENDING:
             return row.due_at
         return row.fired_at or row.updated_at
-
-    def aside(self, row: Row) -> str:
-        return aside(row, self.scene)
-
-    def left(self, row: Row) -> bool:
-        """Whether the row is no longer what this list is about."""
-        return row.status != self.filters.tab.status
 
     @property
     def nothing(self) -> tuple[str, str]:
@@ -229,9 +291,3 @@ class ListView:
             Tab.FIRED: (_("Nothing has fired yet"), _("Those that fire are kept here.")),
             Tab.CANCELLED: (_("Nothing was cancelled"), _("Those that are cancelled are kept here.")),
         }[self.filters.tab]
-
-    refusal = staticmethod(refusal_to_cancel)
-
-
-def row_id(followup_id: UUID) -> str:
-    return f"followup-{followup_id}"
