@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 from flask import Flask, current_app, g, get_flashed_messages, request, session
 from flask_babel import Babel
-from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from flask_wtf.csrf import generate_csrf
 
-from desk_ui import words
+from desk_ui import translating, words
 from desk_ui.auth import THEMES
+from desk_ui.translating import gettext as _
 from jobs.schedule import cadences
 from models import declarations, sweep_states
 from models.base import db
@@ -100,6 +100,7 @@ class Surroundings:
 
 def register(app: Flask) -> None:
     Babel(app, default_locale="en", locale_selector=lambda: "en")
+    translating.register(app)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.globals.update(
         surroundings=Surroundings(), words=words, csrf_token=generate_csrf, session=session, g=g

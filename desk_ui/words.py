@@ -5,10 +5,10 @@ from zoneinfo import ZoneInfo
 
 from babel.dates import get_day_names, get_month_names
 from babel.numbers import format_decimal
-from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 
 from desk_ui.paging import MOST_COUNTED
+from desk_ui.translating import gettext as _
 from models.actors import ActorType
 from models.followups.records import Block, ContactState
 from models.operators import Role

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from flask import current_app, g, url_for
-from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from markupsafe import Markup
 
@@ -19,6 +18,7 @@ from desk_ui.followups.queries import Entry, Filters, Row, Scene, Tab
 from desk_ui.followups.waiting import Waiting
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, refusal
+from desk_ui.translating import gettext as _
 from models.errors import Conflict, Invalid
 from models.followups import transitions
 from models.followups.records import Block, FollowUp, Status
