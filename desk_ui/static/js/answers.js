@@ -1,5 +1,5 @@
 // Only what the desk itself answered is swapped in; what stands between may answer too, or nobody at all. After an
-// act the counts are read again.
+// act, or where a row turned out to have moved, the counts are read again.
 function acts(ctx) {
   return Boolean(ctx && ctx.request && ctx.request.method !== "GET");
 }
@@ -22,5 +22,6 @@ document.addEventListener("htmx:error", (event) => {
 
 document.addEventListener("htmx:after:request", (event) => {
   const tabs = document.getElementById("tabs");
-  if (tabs && acts(event.detail.ctx)) tabs.dispatchEvent(new CustomEvent("acted"));
+  const ctx = event.detail.ctx;
+  if (tabs && acts(ctx) && [200, 409].includes(ctx.response.status)) tabs.dispatchEvent(new CustomEvent("acted"));
 });
