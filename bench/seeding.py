@@ -21,7 +21,7 @@ SEED = (
     INSERT INTO follow_up (tenant_id, id, agent, customer, at, reason, arm, status, attempts, created_at,
                            updated_at, version, fired_at)
     SELECT 2, md5('followup' || n)::uuid, 'store-support',
-           'c-' || (n * 7919 % CAST(:contacts AS int) + 1),
+           'c-' || (CAST(n AS bigint) * 7919 % CAST(:contacts AS int) + 1),
            CASE WHEN n <= CAST(:due AS int) THEN CAST(:now AS timestamptz) - make_interval(secs => n)
                 ELSE CAST(:now AS timestamptz) + make_interval(secs => n) END,
            'reason ' || n % 50, 'schedule',
