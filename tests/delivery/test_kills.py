@@ -25,7 +25,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = (
-    "models/publishing.py", "models/sending.py",
+    "models/publishing.py",
+    "models/sending.py",
     "models/delivery_retention.py",
     "models/audit_seals.py",
     "jobs/delivery/webhook.py",
