@@ -44,7 +44,7 @@ def test_mail_is_not_sent_when_none_is_configured(session, tmp_path, state):
     assert not mail.send_late(settings(tmp_path), session, state)
 
 
-@pytest.mark.parametrize("url", ["smtp://127.0.0.1:1", "http://127.0.0.1", "smtp://"])
+@pytest.mark.parametrize("url", ["smtp://127.0.0.1:1", "smtps://127.0.0.1:1"])
 def test_mail_that_cannot_be_sent_is_logged_and_no_more(session, tmp_path, state, url):
     here = settings(tmp_path, SMTP_URL=url, DESK_ATTENTION_MAIL="lead@acme.test")
     assert not mail.send_late(here, session, state)

@@ -9,6 +9,7 @@ from models import tenants
 from models.actors import Actor
 from models.followups import booking
 from models.followups.records import FollowUp
+from models.sweeps import RunStatus, SweepRun
 from models.tenants import Tenant
 from models.transactions import commit
 from tests.support.declare import declared
@@ -35,3 +36,18 @@ def create_followup(session: Session, tenant: Tenant, *, now: datetime, **given:
     )
     commit(session, "tests.create")
     return followup
+
+
+def create_good_run(session: Session, name: str, *, now: datetime) -> None:
+    """A run of a sweep that ended well now, so that it is not late."""
+    session.add(
+        SweepRun(
+            name=name,
+            holder="tests",
+            status=RunStatus.OK.value,
+            started_at=now,
+            finished_at=now,
+            counts={},
+        )
+    )
+    commit(session, "tests.create")
