@@ -282,7 +282,7 @@ def test_a_message_is_refused_when_a_field_is_faulty(world, given, field):
 
 
 def test_a_revoke_by_hand_is_recorded_with_its_actor(world):
-    world.revoke()
+    world.revoke("lead@acme.test")
     [event] = world.session.scalars(select(AuditEvent).where(AuditEvent.action == "contact.revoked"))
     assert (event.actor_type, event.actor_id) == (API.type.value, API.id)
-    assert "c-1" not in str(event.detail) + event.resource_id
+    assert "lead@acme.test" not in str(event.detail) + event.resource_id
