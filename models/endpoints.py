@@ -41,7 +41,8 @@ class EndpointState(StrEnum):
 
 @audited("endpoint", status="state")
 class WebhookEndpoint(Base):
-    """One address of a tenant. A removed one keeps its row, without its secret, for its deliveries' history.
+    """One address of a tenant. A removed one keeps its row for its deliveries' history, without its secret
+    and without what may be one in its address.
 
     `failures` counts failed attempts in a row: while it is above 0, the sender is careful with it.
     """
@@ -207,15 +208,24 @@ def remove(
     now: datetime,
     expected_version: int | None = None,
 ) -> None:
-    """Remove the endpoint and forget its secret; what still waits for it is given up by the delivery sweep.
+    """Remove the endpoint, and forget its secret and all of its address but the origin.
 
-    Raises `NotFound` (also for one that was removed before) and `Conflict`.
+    What still waits for it is given up by the delivery sweep. Raises `NotFound` (also for one that was
+    removed before) and `Conflict`.
     """
     endpoint = _locked(session, tenant_id, endpoint_id)
     check_version(endpoint, expected_version, "endpoint")
-    endpoint.secret = ""
+    endpoint.secret, endpoint.url = "", endpoint_urls.origin(endpoint.url)
     removed = EndpointState.REMOVED.value
     move(session, endpoint, removed, actor=actor, now=now, action="endpoint.removed", attribute="state")
+
+
+def remove_all(session: Session, tenant_id: int, *, actor: Actor, now: datetime) -> int:
+    """Remove all endpoints of a tenant, each with its event; how many there were."""
+    found = of_tenant(session, tenant_id)
+    for endpoint in found:
+        remove(session, tenant_id, endpoint.id, actor=actor, now=now)
+    return len(found)
 
 
 def test(

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Delete, and_, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from models import audit, bulk, idempotency, text
+from models import audit, bulk, endpoints, idempotency, text
 from models.actors import Actor
 from models.base import is_sqlite
 from models.conversations import Conversation
@@ -58,7 +58,8 @@ def erase_customer(
 def erase_tenant(session: Session, tenant: Tenant, *, actor: Actor, now: datetime) -> dict[str, int]:
     """Erase what `tenant` holds of all its customers, in the transaction at hand; the counts by kind.
 
-    The tenant itself stays, with its settings, its audit, and the keyed hashes of those who opted out.
+    Its webhook endpoints are removed with their secrets. The tenant itself stays, with its settings, its
+    audit, and the keyed hashes of those who opted out.
     """
     everyone = _Scope(tenant.id, None)
     session.execute(
@@ -75,6 +76,7 @@ def erase_tenant(session: Session, tenant: Tenant, *, actor: Actor, now: datetim
         revoked = {r.customer: r.revoked_at or now for r in part if r.state == ContactState.REVOKED}
         _keep_opt_outs(session, tenant, revoked)
     counts = _erase(session, everyone)
+    counts["endpoints"] = endpoints.remove_all(session, tenant.id, actor=actor, now=now)
     if any(counts.values()):
         _record(session, tenant, "tenant.erased", ("tenant", tenant.key), counts, actor=actor, now=now)
     return counts
@@ -90,6 +92,10 @@ class _Scope:
     def of(self, model: Any) -> ColumnElement[bool]:
         own: ColumnElement[bool] = model.tenant_id == self.tenant_id
         return own if self.customer is None else and_(own, model.customer == self.customer)
+
+    def wrote(self) -> ColumnElement[bool]:
+        """The messages that they wrote and that name another customer."""
+        return and_(Message.tenant_id == self.tenant_id, Message.writer == self.customer)
 
 
 def _erase(session: Session, scope: _Scope) -> dict[str, int]:
@@ -108,9 +114,8 @@ def _erase(session: Session, scope: _Scope) -> dict[str, int]:
     counts["followups"] = _gone(session, delete(FollowUp).where(scope.of(FollowUp)))
     counts["outcomes"] = _gone(session, delete(Outcome).where(scope.of(Outcome)))
     # Their conversations with all that was said there, and what they wrote in those of others.
-    counts["messages"] = _gone(
-        session, delete(Message).where(Message.conversation_id.in_(conversations))
-    ) + _gone(session, delete(Message).where(scope.of(Message)))
+    for messages in (Message.conversation_id.in_(conversations), scope.of(Message), scope.wrote()):
+        counts["messages"] += _gone(session, delete(Message).where(messages))
     counts["conversations"] = _gone(session, delete(Conversation).where(scope.of(Conversation)))
     _gone(session, delete(RevokeEvent).where(scope.of(RevokeEvent)))
     counts["contacts"] = _gone(session, delete(Contact).where(scope.of(Contact)))

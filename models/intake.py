@@ -100,6 +100,7 @@ def _checked(tenant: Tenant, given: IncomingMessage, now: datetime) -> Message:
         private=given.private,
         auto_reply=given.auto_reply,
         customer=text.required(customer, "customer") if customer is not None else None,
+        writer=writer if writer != customer else None,
         agent=text.required(given.agent, "agent") if given.agent is not None else None,
         text=text.storable(given.text, "text", longest=LONGEST_TEXT),
         created_at=as_utc(given.created_at, "created_at"),

@@ -39,6 +39,8 @@ class Message(Base):
     private: Mapped[bool] = mapped_column(Boolean)
     auto_reply: Mapped[bool] = mapped_column(Boolean)
     customer: Mapped[str | None] = mapped_column(String(200))
+    # The customer who wrote it where that is another one than `customer`, so that erasing them finds it.
+    writer: Mapped[str | None] = mapped_column(String(200))
     agent: Mapped[str | None] = mapped_column(String(200))
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
@@ -48,6 +50,13 @@ class Message(Base):
         Index("uq_message_external", "tenant_id", "external_id", unique=True),
         Index("ix_message_conversation", "conversation_id", "created_at", "id"),
         Index("ix_message_customer", "tenant_id", "customer"),
+        Index(
+            "ix_message_writer",
+            "tenant_id",
+            "writer",
+            postgresql_where=writer.is_not(None),
+            sqlite_where=writer.is_not(None),
+        ),
         Index("ix_message_stored", "tenant_id", "stored_at"),
     )
 

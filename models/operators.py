@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import uuid4
 
-from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, select
+from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models import audit, locks, text
@@ -34,7 +34,7 @@ class Role(StrEnum):
 
 class Operator(Base):
     """One person's account. `password` is a hash, null until one is set; changing `fs_uniquifier` ends all
-    sessions of theirs."""
+    sessions of theirs. `timezone` is in which they read times; null for that of the tenant."""
 
     __tablename__ = "operator"
 
@@ -45,6 +45,7 @@ class Operator(Base):
     fs_uniquifier: Mapped[str] = mapped_column(String(64), unique=True)
     created_at: Mapped[datetime]
     signed_in_at: Mapped[datetime | None]
+    timezone: Mapped[str | None] = mapped_column(String(64))
 
 
 class Membership(Base):
@@ -72,7 +73,7 @@ class SignInLink(Base):
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
 
-    __table_args__ = (Index("ix_sign_in_link_operator_id", "operator_id"),)
+    __table_args__ = (Index("ix_sign_in_link_expires_at", "expires_at"),)
 
 
 def add(
@@ -177,6 +178,20 @@ def use_link(session: Session, secret: str, *, now: datetime) -> Operator:
         raise Forbidden("This link was used already or is older than 15 minutes. Ask for a new one.")
     link.used_at = now
     return operator
+
+
+def purge_links(session: Session, *, now: datetime, limit: int) -> int:
+    """Delete up to `limit` links that can't be used any more, 15 minutes after they were made.
+
+    How many there were. The caller commits.
+    """
+    old = (
+        select(SignInLink.id).where(SignInLink.expires_at <= now).order_by(SignInLink.expires_at).limit(limit)
+    )
+    ids = list(session.scalars(old))
+    gone = delete(SignInLink).where(SignInLink.id.in_(ids))
+    session.execute(gone.execution_options(synchronize_session=False))
+    return len(ids)
 
 
 def signed_in(session: Session, operator: Operator, *, by: str, now: datetime) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Protocol
 
 from sqlalchemy.orm import Session
 
-from models import audit_seals, declarations, delivery_retention, idempotency, sweep_history
+from models import audit_seals, declarations, delivery_retention, idempotency, operators, sweep_history
 from models import retention as rules
 from models.declarations import Declared
 from models.followups import retention as followups
@@ -33,7 +34,8 @@ def _purges(session: Session, declared: Declared, now: datetime, limit: int) -> 
     yield followups.purge(session, declared=declared, now=now, limit=limit)
     yield delivery_retention.purge(session, declared=declared, now=now, limit=limit)
     yield sweep_history.purge(session, now=now, limit=limit)
-    yield _idempotency_keys(session, now, limit)
+    for name, purge in (("idempotency_keys", idempotency.purge), ("sign_in_links", operators.purge_links)):
+        yield _in_batches(session, name, purge, now, limit)
     kept = None if rules.faults(declared) else rules.period(declared, "audit")
     if kept is not None:
         counts = audit_seals.purge(session, before=now - kept, now=now, limit=limit)
@@ -41,14 +43,21 @@ def _purges(session: Session, declared: Declared, now: datetime, limit: int) -> 
         yield counts
 
 
-def _idempotency_keys(session: Session, now: datetime, limit: int) -> Counts:
-    counts = Counts(own={"idempotency_keys": 0})
+class _Purge(Protocol):
+    """Deletes up to `limit` rows without a commit; how many there were."""
+
+    def __call__(self, session: Session, *, now: datetime, limit: int) -> int: ...
+
+
+def _in_batches(session: Session, name: str, purge: _Purge, now: datetime, limit: int) -> Counts:
+    """Repeat `purge` until it finds less than a batch; each batch is a transaction. Counts `name`."""
+    counts = Counts()
     while (room := min(BATCH, limit - counts.examined)) > 0:
-        gone = idempotency.purge(session, now=now, limit=room)
-        commit(session, "retention.idempotency")
+        gone = purge(session, now=now, limit=room)
+        commit(session, "retention.batch")
         counts.examined += gone
         if gone < room:
             break
-    counts.changed = counts.own["idempotency_keys"] = counts.examined
+    counts.changed = counts.own[name] = counts.examined
     counts.capped = counts.examined >= limit
     return counts

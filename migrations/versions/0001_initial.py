@@ -68,6 +68,7 @@ def upgrade() -> None:
         sa.Column("fs_uniquifier", sa.String(length=64), nullable=False),
         sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("signed_in_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("timezone", sa.String(length=64), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_operator")),
         sa.UniqueConstraint("email", name=op.f("uq_operator_email")),
         sa.UniqueConstraint("fs_uniquifier", name=op.f("uq_operator_fs_uniquifier")),
@@ -382,7 +383,7 @@ def upgrade() -> None:
     op.create_index("ix_follow_up_arm", "follow_up", ["tenant_id", "arm", "created_at", "id"], unique=False)
     op.create_index("ix_follow_up_created", "follow_up", ["tenant_id", "created_at", "id"], unique=False)
     op.create_index(
-        "ix_follow_up_customer", "follow_up", ["tenant_id", "customer", "status", "at", "id"], unique=False
+        "ix_follow_up_customer", "follow_up", ["tenant_id", "customer", "status", "fired_at"], unique=False
     )
     op.create_index(
         "ix_follow_up_deferred",
@@ -397,6 +398,7 @@ def upgrade() -> None:
         "follow_up",
         ["tenant_id", "agent", "due_at", "at", "id"],
         unique=False,
+        postgresql_include=["customer"],
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
     )
@@ -407,14 +409,6 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("status = 'pending' AND attempts > 0"),
         sqlite_where=sa.text("status = 'pending' AND attempts > 0"),
-    )
-    op.create_index(
-        "ix_follow_up_fires",
-        "follow_up",
-        ["tenant_id", "customer", "fired_at"],
-        unique=False,
-        postgresql_where=sa.text("status = 'fired'"),
-        sqlite_where=sa.text("status = 'fired'"),
     )
     op.create_index(
         "ix_follow_up_pending",
@@ -431,6 +425,14 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.create_index(
+        "ix_follow_up_rearmed_from",
+        "follow_up",
+        ["tenant_id", "rearmed_from"],
+        unique=False,
+        postgresql_where=sa.text("rearmed_from IS NOT NULL"),
+        sqlite_where=sa.text("rearmed_from IS NOT NULL"),
     )
     op.create_index(
         "ix_follow_up_reason", "follow_up", ["tenant_id", "reason", "created_at", "id"], unique=False
@@ -578,7 +580,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sign_in_link")),
         sa.UniqueConstraint("digest", name=op.f("uq_sign_in_link_digest")),
     )
-    op.create_index("ix_sign_in_link_operator_id", "sign_in_link", ["operator_id"], unique=False)
+    op.create_index("ix_sign_in_link_expires_at", "sign_in_link", ["expires_at"], unique=False)
     op.create_table(
         "sweep_fault",
         sa.Column(
@@ -709,6 +711,7 @@ def upgrade() -> None:
         sa.Column("private", sa.Boolean(), nullable=False),
         sa.Column("auto_reply", sa.Boolean(), nullable=False),
         sa.Column("customer", sa.String(length=200), nullable=True),
+        sa.Column("writer", sa.String(length=200), nullable=True),
         sa.Column("agent", sa.String(length=200), nullable=True),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
@@ -724,6 +727,14 @@ def upgrade() -> None:
     )
     op.create_index("ix_message_customer", "message", ["tenant_id", "customer"], unique=False)
     op.create_index("ix_message_stored", "message", ["tenant_id", "stored_at"], unique=False)
+    op.create_index(
+        "ix_message_writer",
+        "message",
+        ["tenant_id", "writer"],
+        unique=False,
+        postgresql_where=sa.text("writer IS NOT NULL"),
+        sqlite_where=sa.text("writer IS NOT NULL"),
+    )
     op.create_index("uq_message_external", "message", ["tenant_id", "external_id"], unique=True)
     op.create_table(
         "delivery_event",
@@ -762,6 +773,12 @@ def downgrade() -> None:
     op.drop_index("ix_delivery_event_delivery", table_name="delivery_event")
     op.drop_table("delivery_event")
     op.drop_index("uq_message_external", table_name="message")
+    op.drop_index(
+        "ix_message_writer",
+        table_name="message",
+        postgresql_where=sa.text("writer IS NOT NULL"),
+        sqlite_where=sa.text("writer IS NOT NULL"),
+    )
     op.drop_index("ix_message_stored", table_name="message")
     op.drop_index("ix_message_customer", table_name="message")
     op.drop_index("ix_message_conversation", table_name="message")
@@ -787,7 +804,7 @@ def downgrade() -> None:
     op.drop_index("ix_sweep_fault_tenant_id_at", table_name="sweep_fault")
     op.drop_index("ix_sweep_fault_run_id", table_name="sweep_fault")
     op.drop_table("sweep_fault")
-    op.drop_index("ix_sign_in_link_operator_id", table_name="sign_in_link")
+    op.drop_index("ix_sign_in_link_expires_at", table_name="sign_in_link")
     op.drop_table("sign_in_link")
     op.drop_index("ix_revoke_event_customer", table_name="revoke_event")
     op.drop_table("revoke_event")
@@ -836,6 +853,12 @@ def downgrade() -> None:
     op.drop_index("ix_follow_up_status_created", table_name="follow_up")
     op.drop_index("ix_follow_up_reason", table_name="follow_up")
     op.drop_index(
+        "ix_follow_up_rearmed_from",
+        table_name="follow_up",
+        postgresql_where=sa.text("rearmed_from IS NOT NULL"),
+        sqlite_where=sa.text("rearmed_from IS NOT NULL"),
+    )
+    op.drop_index(
         "ix_follow_up_pending_at",
         table_name="follow_up",
         postgresql_where=sa.text("status = 'pending'"),
@@ -848,12 +871,6 @@ def downgrade() -> None:
         sqlite_where=sa.text("status = 'pending'"),
     )
     op.drop_index(
-        "ix_follow_up_fires",
-        table_name="follow_up",
-        postgresql_where=sa.text("status = 'fired'"),
-        sqlite_where=sa.text("status = 'fired'"),
-    )
-    op.drop_index(
         "ix_follow_up_failing",
         table_name="follow_up",
         postgresql_where=sa.text("status = 'pending' AND attempts > 0"),
@@ -862,6 +879,7 @@ def downgrade() -> None:
     op.drop_index(
         "ix_follow_up_due",
         table_name="follow_up",
+        postgresql_include=["customer"],
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
     )

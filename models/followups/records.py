@@ -126,7 +126,7 @@ class FollowUp(Base):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     fired_at: Mapped[datetime | None]
-    rearmed_from: Mapped[UUID | None]
+    rearmed_from: Mapped[UUID | None] = mapped_column()
     deferred_until: Mapped[datetime | None] = mapped_column()
     attempts: Mapped[int] = mapped_column(Integer, default=0)
     next_attempt_at: Mapped[datetime | None]
@@ -150,6 +150,8 @@ class FollowUp(Base):
             "due_at",
             "at",
             "id",
+            # The sweep reads no more than this of what is due, before it locks.
+            postgresql_include=["customer"],
             postgresql_where=status == Status.PENDING.value,
             sqlite_where=status == Status.PENDING.value,
         ),
@@ -175,15 +177,7 @@ class FollowUp(Base):
             postgresql_where=and_(status == Status.PENDING.value, attempts > 0),
             sqlite_where=and_(status == Status.PENDING.value, attempts > 0),
         ),
-        Index("ix_follow_up_customer", "tenant_id", "customer", "status", "at", "id"),
-        Index(
-            "ix_follow_up_fires",
-            "tenant_id",
-            "customer",
-            "fired_at",
-            postgresql_where=status == Status.FIRED.value,
-            sqlite_where=status == Status.FIRED.value,
-        ),
+        Index("ix_follow_up_customer", "tenant_id", "customer", "status", "fired_at"),
         Index(
             "ix_follow_up_pending_at",
             "tenant_id",
@@ -200,6 +194,13 @@ class FollowUp(Base):
             "id",
             # SQLite does not see that `status = 'fired'` implies this, so that there it holds all rows.
             postgresql_where=status != Status.PENDING.value,
+        ),
+        Index(
+            "ix_follow_up_rearmed_from",
+            "tenant_id",
+            "rearmed_from",
+            postgresql_where=rearmed_from.is_not(None),
+            sqlite_where=rearmed_from.is_not(None),
         ),
         Index("ix_follow_up_created", "tenant_id", "created_at", "id"),
         Index("ix_follow_up_status_created", "tenant_id", "status", "created_at", "id"),

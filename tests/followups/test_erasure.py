@@ -1,7 +1,7 @@
 import pytest
 from sqlalchemy import select, text
 
-from models import erasure, idempotency, tokens
+from models import endpoints, erasure, idempotency, tokens
 from models.audit import AuditEvent
 from models.base import db
 from models.conversations import Conversation
@@ -17,6 +17,7 @@ from models.followups.records import (
     TaskEvent,
 )
 from models.messages import Message
+from models.settings import from_env
 from tests.followups.world import HOUR, World
 from tests.support.create import API, create_tenant
 
@@ -154,6 +155,16 @@ def test_erase_takes_their_messages_in_the_conversations_of_others(world):
     assert world.count(Conversation) == 1
 
 
+def test_erase_takes_what_they_wrote_when_the_message_names_another_customer(world):
+    world.say("hello", world.now, sender=customer_of("c-2"), conversation_id="v-1")
+    world.say(
+        f"{PERSONAL} words", world.now, sender=customer_of("c-1"), customer="c-2", conversation_id="v-1"
+    )
+    world.say("not theirs", world.now, sender={"type": "agent", "key": "c-1"}, customer="c-2")
+    assert erase(world) == {**NOTHING, "messages": 1}
+    assert sorted(world.session.scalars(select(Message.text))) == ["hello", "not theirs"]
+
+
 def test_a_booking_is_refused_when_the_erased_customer_had_opted_out(world):
     """Case 32."""
     world.revoke()
@@ -219,6 +230,7 @@ def test_erase_of_a_tenant_takes_all_its_customers_and_none_of_another(world):
     world.commit()
     assert counts == {
         **NOTHING,
+        "endpoints": 0,
         "followups": 4,
         "tasks": 2,
         "contacts": 2,
@@ -234,7 +246,28 @@ def test_erase_of_a_tenant_takes_all_its_customers_and_none_of_another(world):
         world.book("c-2")
     world.session.rollback()
     again = erasure.erase_tenant(world.session, world.tenant, actor=API, now=world.now)
-    assert again == NOTHING
+    assert again == {**NOTHING, "endpoints": 0}
+
+
+def test_erase_of_a_tenant_removes_its_endpoints_and_their_secrets(world):
+    settings = from_env({"SECRET_KEY": "a-key-for-the-tests"})
+    given = {"event_types": ["*"], "settings": settings, "actor": API, "now": world.now}
+    urls = [f"https://hooks.example/{PERSONAL}/{number}" for number in range(2)]
+    mine, paused = (
+        endpoints.add(world.session, world.tenant, url=url, active=not number, **given)[0]
+        for number, url in enumerate(urls)
+    )
+    other = create_tenant(world.session, "globex", now=world.now)
+    theirs, _secret = endpoints.add(world.session, other, url=urls[0], **given)
+    world.commit()
+    counts = erasure.erase_tenant(world.session, world.tenant, actor=API, now=world.now)
+    world.commit()
+    assert counts == {**NOTHING, "endpoints": 2}
+    assert world.actions().count("endpoint.removed") == 2
+    for gone in (mine, paused):
+        assert (gone.state, gone.secret, gone.url) == ("removed", "", "https://hooks.example")
+    assert (theirs.state, theirs.url) == ("active", urls[0])
+    assert theirs.secret
 
 
 @pytest.mark.parametrize("customer", ["", " ", "x" * 201])

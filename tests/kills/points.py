@@ -294,7 +294,7 @@ SCENARIOS: dict[str, Scenario] = {
     "declarations.refresh": Scenario(
         ["domain", "declare"], _plus(config_version=1), _changed_file, domain=True
     ),
-    "retention.idempotency": Scenario(["domain", "purge_all"], _plus(kept_answer=-1), _kept_answer),
+    "retention.batch": Scenario(["domain", "purge_all"], _plus(kept_answer=-1), _kept_answer),
     "tokens.note_use": Scenario(_api("GET", "/followups", key=None), {}, _with_token),
     "api.followups.book": Scenario(
         _api("POST", "/followups", BOOKING),

@@ -346,7 +346,7 @@ def export(session: Session, tenant: Tenant) -> None:
 
 
 WORK: list[tuple[Callable[[Session, Tenant], None], list[str]]] = [
-    (fire, ["ix_follow_up_due", "ix_follow_up_fires", "uq_contact_customer"]),
+    (fire, ["ix_follow_up_due", "ix_follow_up_customer", "uq_contact_customer"]),
     (forget, ["ix_follow_up_deferred"]),
     (book, ["ix_follow_up_customer", "uq_contact_customer"]),
     (rearm, ["ix_follow_up_customer"]),
@@ -357,7 +357,7 @@ WORK: list[tuple[Callable[[Session, Tenant], None], list[str]]] = [
     (purge, ["ix_outcome_created", "ix_message_stored", "ix_conversation_updated", "ix_task_event_task"]),
     (erase, ["ix_follow_up_customer", "ix_agent_task_customer", "ix_outcome_customer"]),
     (erase, ["ix_message_customer", "ix_message_conversation", "ix_conversation_customer"]),
-    (erase, ["ix_revoke_event_customer", "ix_task_event_task"]),
+    (erase, ["ix_message_writer", "ix_revoke_event_customer", "ix_task_event_task"]),
     (announce, ["ix_follow_up_due", "ix_follow_up_failing", "ix_agent_task_waiting"]),
     (export, ["ix_follow_up_created"]),
 ]
