@@ -25,6 +25,9 @@ def register(app: Flask) -> None:
         storage_options={"socket_connect_timeout": 1} if redis_url else {},
         strategy="moving-window" if redis_url is None else "fixed-window",
         in_memory_fallback_enabled=redis_url is not None,
+        # It asks Redis again for its headers, after the effect: losing Redis there must not turn what was
+        # done into a 500.
+        swallow_errors=True,
         headers_enabled=True,
         key_prefix="api",
     )

@@ -2,7 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from desk_ui import create_app
 from desk_ui.api import limits
+from tests.conftest import settings_for
+from tests.support import redis
 from tests.support.api import Client, code_of, on_sqlite
 
 pytestmark = on_sqlite
@@ -36,3 +39,13 @@ def test_calls_without_a_valid_token_answer_429_when_there_are_too_many(app, api
     assert status == 429
     elsewhere = nobody.get("/tenant", environ_overrides={"REMOTE_ADDR": "203.0.113.8"})
     assert elsewhere.status_code == 401
+
+
+@pytest.mark.slow
+def test_calls_answer_as_they_ended_when_redis_goes_away_meanwhile(database, acme, client_for, tmp_path):
+    with redis.server(tmp_path) as server:
+        served = create_app(settings_for(database.url, tmp_path, REDIS_URL=server.url))
+        # After the limiter has counted the call, and before it asks for what its headers say.
+        served.before_request(server.stop)
+        answer = Client(served, client_for(acme).secret).get("/tenant")
+        assert answer.status_code == 200
