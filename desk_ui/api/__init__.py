@@ -1,6 +1,6 @@
 """The HTTP API: one file an area, each call declared by one decorator."""
 
-from flask import Flask, Response, current_app, request
+from flask import Flask, Response, current_app, g, request
 from sqlalchemy.exc import OperationalError
 
 from desk_ui.api import (
@@ -47,5 +47,5 @@ def _unexpected(error: Exception) -> Response:
     """A fault of ours: the caller learns the request's id, the log everything."""
     if isinstance(error, OperationalError):
         return unavailable(error)
-    current_app.logger.exception("unexpected fault, request %s", problems.request_id(), exc_info=error)
+    current_app.logger.exception("unexpected fault, request %s", g.request_id, exc_info=error)
     return problems.problem("error", "Something failed on our side, and nothing was done.")

@@ -53,7 +53,7 @@ def list_events(call: Call) -> Reply:
     given: AuditFilter = call.query
     query = filtered(call.session, call.tenant.id, given)
     found, cursor = paging.page(call.session, query, ORDER, limit=given.limit, cursor=given.cursor)
-    return Reply(200, AuditPage(items=[_show(one) for one in found], next_cursor=cursor))
+    return Reply(200, AuditPage(items=[AuditShown.of(one) for one in found], next_cursor=cursor))
 
 
 def filtered(session: Session, tenant_id: int, given: AuditFilter) -> Select[AuditEvent]:
@@ -78,19 +78,3 @@ def _within(query: Select[AuditEvent], since: datetime | None, until: datetime |
     if until is not None:
         query = query.where(AuditEvent.at < until)
     return query
-
-
-def _show(event: AuditEvent) -> AuditShown:
-    return AuditShown(
-        id=event.id,
-        at=event.at,
-        actor_type=ActorType(event.actor_type),
-        actor_id=event.actor_id,
-        actor_label=event.actor_label,
-        action=event.action,
-        resource_type=event.resource_type,
-        resource_id=event.resource_id,
-        purpose=event.purpose,
-        result=Result(event.result),
-        detail=event.detail,
-    )

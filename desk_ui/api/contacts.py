@@ -1,5 +1,6 @@
 """Contacts and customers over HTTP: consent, opting out, erasing."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -59,28 +60,16 @@ class Erased(Shown):
     tickets: int
 
 
-def show(contact: Contact) -> ContactShown:
-    return ContactShown(
-        customer=contact.customer,
-        state=ContactState(contact.state),
-        sends_without_reply=contact.sends_without_reply,
-        last_outbound_at=contact.last_outbound_at,
-        version=contact.version,
-    )
-
-
-def subject(session: Session, tenant_id: int, path: Any) -> str | None:
+def _subject(session: Session, tenant_id: int, path: Mapping[str, Any]) -> str:
     """The contact's own id: the audit names no customer by theirs."""
-    try:
-        return str(contacts.get(session, tenant_id, as_text(path["customer"], "contact")).id)
-    except NotFound:
-        return None
+    return str(contacts.get(session, tenant_id, as_text(path["customer"], "contact")).id)
 
 
 @operation("contacts.get", "GET", "/contacts/<anything:customer>", scope="read", answers={200: ContactShown})
 def get(call: Call, customer: str) -> Reply:
     """Read a customer's consent; 404 where they were never messaged."""
-    return Reply(200, show(contacts.get(call.session, call.tenant.id, as_text(customer, "contact"))))
+    contact = contacts.get(call.session, call.tenant.id, as_text(customer, "contact"))
+    return Reply(200, ContactShown.of(contact))
 
 
 @operation(
@@ -91,14 +80,14 @@ def get(call: Call, customer: str) -> Reply:
     body=Revoke,
     answers={200: Revoked},
     point="api.contacts.revoke",
-    refused=Refused("contact.revoked", "contact", subject),
+    refused=Refused("contact.revoked", "contact", _subject),
     conflicts=True,
 )
 def revoke(call: Call, customer: str) -> Reply:
     """Opt a customer out: their pending follow-ups and queued tasks are cancelled with it."""
     given: Revoke = call.body
     if given.version is not None:
-        known = contacts.lock(call.session, call.tenant.id, customer)
+        known = contacts.lock(call.session, call.tenant.id, as_text(customer, "contact"))
         if known is None:
             raise NotFound("contact")
         check_version(known, given.version, "contact")
@@ -115,7 +104,7 @@ def revoke(call: Call, customer: str) -> Reply:
     scope="operate",
     answers={200: Erased},
     point="api.customers.erase",
-    refused=Refused("customer.erased", "contact", subject),
+    refused=Refused("customer.erased", "contact", _subject),
 )
 def erase(call: Call, customer: str) -> Reply:
     """Erase all that is stored of a customer; an opt-out stays as a keyed hash."""
@@ -123,4 +112,4 @@ def erase(call: Call, customer: str) -> Reply:
     return Reply(200, Erased(**counts))
 
 
-rows.shape(Contact, show)
+rows.shape(Contact, ContactShown.of)

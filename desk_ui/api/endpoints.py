@@ -1,22 +1,22 @@
 """Webhook endpoints over HTTP: where a tenant has its events sent."""
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field, StringConstraints
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from desk_ui.api import paging, rows
 from desk_ui.api.fields import Given, Nothing, Paged, Shown, Text, Time, Version, Versioned
 from desk_ui.api.operations import Call, Reply, operation
 from desk_ui.api.paths import as_uuid
-from desk_ui.api.refusals import Refused
+from desk_ui.api.refusals import Refused, by_id
 from models import endpoint_urls, endpoints
 from models.endpoints import EndpointState, WebhookEndpoint
-from models.errors import Invalid, NotFound
+from models.errors import Invalid
 
 ORDER = paging.Order("endpoints", WebhookEndpoint.created_at, WebhookEndpoint.id)
+_SUBJECT = by_id(endpoints.get, "endpoint")
 Url = Annotated[str, StringConstraints(min_length=1, max_length=endpoint_urls.LENGTH)]
 EventTypes = Annotated[
     list[Text], Field(min_length=1, max_length=100, description="Event types, or `*` alone for all.")
@@ -65,29 +65,8 @@ class EventSent(Shown):
     event_id: int
 
 
-def _shape(endpoint: WebhookEndpoint, tenant: str) -> dict[str, Any]:
-    return {
-        "id": endpoint.id,
-        "tenant": tenant,
-        "url": endpoint.url,
-        "event_types": endpoint.event_types,
-        "active": endpoint.active,
-        "failures": endpoint.failures,
-        "created_at": endpoint.created_at,
-        "updated_at": endpoint.updated_at,
-        "version": endpoint.version,
-    }
-
-
-def subject(session: Session, tenant_id: int, path: Any) -> str | None:
-    try:
-        return str(endpoints.get(session, tenant_id, as_uuid(path["id"], "endpoint")).id)
-    except NotFound:
-        return None
-
-
-def _shown(call: Call, endpoint: WebhookEndpoint) -> EndpointShown:
-    return EndpointShown(**_shape(endpoint, call.tenant.key))
+def show(endpoint: WebhookEndpoint, tenant: str) -> EndpointShown:
+    return EndpointShown.of(endpoint, tenant=tenant)
 
 
 @operation("endpoints.list", "GET", "/endpoints", scope="read", query=Paged, answers={200: EndpointPage})
@@ -98,13 +77,14 @@ def list_endpoints(call: Call) -> Reply:
         WebhookEndpoint.tenant_id == call.tenant.id, WebhookEndpoint.state != EndpointState.REMOVED
     )
     found, cursor = paging.page(call.session, query, ORDER, limit=given.limit, cursor=given.cursor)
-    return Reply(200, EndpointPage(items=[_shown(call, one) for one in found], next_cursor=cursor))
+    return Reply(200, EndpointPage(items=[show(one, call.tenant.key) for one in found], next_cursor=cursor))
 
 
 @operation("endpoints.get", "GET", "/endpoints/<id>", scope="read", answers={200: EndpointShown})
 def get(call: Call, id: str) -> Reply:
     """Read one webhook endpoint."""
-    return Reply(200, _shown(call, endpoints.get(call.session, call.tenant.id, as_uuid(id, "endpoint"))))
+    endpoint = endpoints.get(call.session, call.tenant.id, as_uuid(id, "endpoint"))
+    return Reply(200, show(endpoint, call.tenant.key))
 
 
 @operation(
@@ -131,7 +111,7 @@ def add(call: Call) -> Reply:
         actor=call.actor,
         now=call.now,
     )
-    return Reply(201, EndpointMade(**_shape(endpoint, call.tenant.key), secret=secret))
+    return Reply(201, EndpointMade.of(endpoint, tenant=call.tenant.key, secret=secret))
 
 
 @operation(
@@ -142,7 +122,7 @@ def add(call: Call) -> Reply:
     body=EndpointChange,
     answers={200: EndpointShown},
     point="api.endpoints.change",
-    refused=Refused("endpoint.updated", "endpoint", subject),
+    refused=Refused("endpoint.updated", "endpoint", _SUBJECT),
     conflicts=True,
 )
 def change(call: Call, id: str) -> Reply:
@@ -163,7 +143,7 @@ def change(call: Call, id: str) -> Reply:
         now=call.now,
         expected_version=given.version,
     )
-    return Reply(200, _shown(call, endpoint))
+    return Reply(200, show(endpoint, call.tenant.key))
 
 
 @operation(
@@ -173,7 +153,7 @@ def change(call: Call, id: str) -> Reply:
     scope="operate",
     answers={204: None},
     point="api.endpoints.remove",
-    refused=Refused("endpoint.removed", "endpoint", subject),
+    refused=Refused("endpoint.removed", "endpoint", _SUBJECT),
 )
 def remove(call: Call, id: str) -> Reply:
     """Remove an endpoint and forget its secret. What still waits for it is given up."""
@@ -189,7 +169,7 @@ def remove(call: Call, id: str) -> Reply:
     body=Versioned,
     answers={200: EndpointMade},
     point="api.endpoints.rotate_secret",
-    refused=Refused("endpoint.secret_rotated", "endpoint", subject),
+    refused=Refused("endpoint.secret_rotated", "endpoint", _SUBJECT),
     answers_secret=True,
     conflicts=True,
 )
@@ -204,7 +184,7 @@ def rotate_secret(call: Call, id: str) -> Reply:
         now=call.now,
         expected_version=call.body.version,
     )
-    return Reply(200, EndpointMade(**_shape(endpoint, call.tenant.key), secret=secret))
+    return Reply(200, EndpointMade.of(endpoint, tenant=call.tenant.key, secret=secret))
 
 
 @operation(
@@ -215,7 +195,7 @@ def rotate_secret(call: Call, id: str) -> Reply:
     body=Nothing,
     answers={202: EventSent},
     point="api.endpoints.test",
-    refused=Refused("endpoint.tested", "endpoint", subject),
+    refused=Refused("endpoint.tested", "endpoint", _SUBJECT),
     conflicts=True,
 )
 def test(call: Call, id: str) -> Reply:
@@ -227,4 +207,4 @@ def test(call: Call, id: str) -> Reply:
     return Reply(202, EventSent(event_id=event.id))
 
 
-rows.shape(WebhookEndpoint, lambda endpoint: EndpointShown(**_shape(endpoint, rows.tenant_key())))
+rows.shape(WebhookEndpoint, lambda endpoint: show(endpoint, rows.tenant_key()))

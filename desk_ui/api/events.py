@@ -75,7 +75,7 @@ def filtered(tenant_id: int, event_type: str | None) -> Select[OutboxEvent]:
 
 
 def _page(found: Sequence[OutboxEvent], given: EventFilter) -> EventPage:
-    items = [_show(event) for event in found[: given.limit]]
+    items = [EventShown.of(event, at=event.created_at) for event in found[: given.limit]]
     if len(found) <= given.limit:
         return EventPage(items=items, next_cursor=None)
     direction = "up" if given.after is not None else "down"
@@ -115,15 +115,3 @@ def _publish(call: Call) -> None:
             publishing.publish(session, now=call.now, limit=MOST_PUBLISHED)
         except OperationalError:
             rollback(session)
-
-
-def _show(event: OutboxEvent) -> EventShown:
-    return EventShown(
-        id=event.id,
-        at=event.created_at,
-        event_type=event.event_type,
-        aggregate_type=event.aggregate_type,
-        aggregate_id=event.aggregate_id,
-        deduplication_key=event.deduplication_key,
-        payload=event.payload,
-    )

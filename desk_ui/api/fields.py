@@ -2,7 +2,7 @@
 
 import unicodedata
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import (
@@ -38,6 +38,11 @@ class Shown(BaseModel):
     """What an answer holds."""
 
     model_config = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
+
+    @classmethod
+    def of(cls, row: object, **more: Any) -> Self:
+        """The shape of `row`: each field from its attribute of that name, but for those in `more`."""
+        return cls(**{name: getattr(row, name) for name in cls.model_fields if name not in more}, **more)
 
 
 def _storable(value: str) -> str:

@@ -1,22 +1,22 @@
 """Follow-ups over HTTP: book, read, cancel, re-arm, reschedule, import."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
 from sqlalchemy import Select, select
-from sqlalchemy.orm import Session
 
 from desk_ui.api import paging, rows
 from desk_ui.api.fields import Given, Id, OptionalText, Paged, Shown, Text, Time, Version, Versioned
 from desk_ui.api.operations import Call, Reply, operation
 from desk_ui.api.paths import as_uuid
-from desk_ui.api.refusals import Refused
+from desk_ui.api.refusals import Refused, by_id
 from models.followups import booking, importing, transitions
 from models.followups.records import Block, FollowUp, Status
 
 ORDER = paging.Order("followups", FollowUp.created_at, FollowUp.id)
+_SUBJECT = by_id(booking.get, "follow-up")
 At = Annotated[
     Text, Field(description="ISO 8601 with an offset, or relative: +90m, +6h, +2d.", examples=["+6h"])
 ]
@@ -68,13 +68,9 @@ class FollowUpFilter(Paged):
     reason: Text | None = None
 
 
-class Rearm(Given):
+class NewTime(Given):
     at: At
     version: Version | None = None
-
-
-class Reschedule(Rearm):
-    pass
 
 
 class LineRefused(Shown):
@@ -89,31 +85,7 @@ class Imported(Shown):
 
 
 def show(followup: FollowUp, tenant: str) -> FollowUpShown:
-    return FollowUpShown(
-        id=followup.id,
-        tenant=tenant,
-        agent=followup.agent,
-        customer=followup.customer,
-        session_id=followup.session_id,
-        at=followup.at,
-        reason=followup.reason,
-        arm=followup.arm,
-        transport=followup.transport,
-        status=Status(followup.status),
-        task_id=followup.task_id,
-        blocked_reason=Block(followup.blocked_reason) if followup.blocked_reason else None,
-        created_at=followup.created_at,
-        updated_at=followup.updated_at,
-        fired_at=followup.fired_at,
-        rearmed_from=followup.rearmed_from,
-        version=followup.version,
-    )
-
-
-def subject(session: Session, tenant_id: int, path: Any) -> str | None:
-    """The follow-up that a refused act was about."""
-    followup = booking.find(session, tenant_id, as_uuid(path["id"], "follow-up"))
-    return str(followup.id) if followup else None
+    return FollowUpShown.of(followup, tenant=tenant)
 
 
 @operation(
@@ -187,7 +159,7 @@ def get(call: Call, id: str) -> Reply:
     body=Versioned,
     answers={200: FollowUpShown},
     point="api.followups.cancel",
-    refused=Refused("followup.cancelled", "followup", subject),
+    refused=Refused("followup.cancelled", "followup", _SUBJECT),
     conflicts=True,
 )
 def cancel(call: Call, id: str) -> Reply:
@@ -208,10 +180,10 @@ def cancel(call: Call, id: str) -> Reply:
     "POST",
     "/followups/<id>/rearm",
     scope="operate",
-    body=Rearm,
+    body=NewTime,
     answers={201: FollowUpShown},
     point="api.followups.rearm",
-    refused=Refused("followup.rearmed", "followup", subject),
+    refused=Refused("followup.rearmed", "followup", _SUBJECT),
     conflicts=True,
 )
 def rearm(call: Call, id: str) -> Reply:
@@ -234,10 +206,10 @@ def rearm(call: Call, id: str) -> Reply:
     "POST",
     "/followups/<id>/reschedule",
     scope="operate",
-    body=Reschedule,
+    body=NewTime,
     answers={200: FollowUpShown},
     point="api.followups.reschedule",
-    refused=Refused("followup.rescheduled", "followup", subject),
+    refused=Refused("followup.rescheduled", "followup", _SUBJECT),
     conflicts=True,
 )
 def reschedule(call: Call, id: str) -> Reply:

@@ -68,18 +68,11 @@ class MessagePage(Shown):
 
 def show(message: Message, conversation: str) -> MessageShown:
     sender = message.sender
-    return MessageShown(
+    return MessageShown.of(
+        message,
         id=message.external_id,
         conversation_id=conversation,
-        direction=Direction(message.direction),
-        created_at=message.created_at,
-        seq=message.seq,
-        text=message.text,
         sender=SenderShown(type=SenderType(sender["type"]), key=sender.get("key"), name=sender.get("name")),
-        private=message.private,
-        auto_reply=message.auto_reply,
-        customer=message.customer,
-        agent=message.agent,
     )
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from desk_ui.api import bodies, problems, refusals, rows
-from desk_ui.api.authentication import Caller, Unauthorized, authenticate
+from desk_ui.api.authentication import Caller, authenticate
 from desk_ui.api.fields import Given, Nothing
 from desk_ui.requests import READING, settings_of
 from models import declarations, idempotency
@@ -177,8 +177,6 @@ def _answer(declared: Operation, parts: Mapping[str, Any]) -> Response:
         _allow(declared, caller)
         _read(call)
         return _write(call) if declared.writes else _response(declared.view(call, **parts))
-    except Unauthorized as error:
-        return problems.problem(error.code, error.detail)
     except RequestEntityTooLarge:
         return problems.problem("too-large", "The body is larger than 1 MiB.")
     except DeskError as error:

@@ -43,15 +43,4 @@ def record(call: Call) -> Reply:
     """Report an outcome. The same `id` with the same content answers 200 with the first one."""
     given: OutcomeGiven = call.body
     outcome, made = outcomes.record(call.session, call.tenant, **dict(given), now=call.now)
-    shown = OutcomeShown(
-        id=outcome.id,
-        tenant=call.tenant.key,
-        agent=outcome.agent,
-        customer=outcome.customer,
-        session_id=outcome.session_id,
-        kind=outcome.kind,
-        value=outcome.value,
-        occurred_at=outcome.occurred_at,
-        created_at=outcome.created_at,
-    )
-    return Reply(201 if made else 200, shown)
+    return Reply(201 if made else 200, OutcomeShown.of(outcome, tenant=call.tenant.key))

@@ -1,6 +1,6 @@
 """Lists: newest first, by time and id, so that rows made while a reader walks move no page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -11,10 +11,12 @@ from itsdangerous import BadData, URLSafeSerializer
 from sqlalchemy import Select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from desk_ui.api.fields import Paged
 from models.clock import EPOCH, micros
 from models.errors import Invalid
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,16 @@ def page(
     at, row_id = getattr(last, order.at.key), getattr(last, order.id.key)
     kept = str(row_id) if isinstance(row_id, UUID) else row_id
     return rows[:limit], write_cursor(order.name, [micros(at), kept])
+
+
+def by_key(found: Mapping[str, V], name: str, given: Paged) -> tuple[list[V], str | None]:
+    """The same for a list that is in memory, by its keys. Raises `Invalid` on `cursor`."""
+    keys = sorted(found)
+    if given.cursor is not None:
+        [last] = read_cursor(name, given.cursor)
+        keys = [key for key in keys if key > last]
+    shown = keys[: given.limit]
+    return [found[key] for key in shown], write_cursor(name, [shown[-1]]) if len(keys) > len(shown) else None
 
 
 def write_cursor(name: str, values: list[Any]) -> str:

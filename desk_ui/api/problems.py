@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from flask import Flask, Response, g, render_template, request
+from flask import Flask, Response, render_template, request
 from pydantic import BaseModel, ConfigDict, Field
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.exceptions import NotFound as NotFoundHere
 
 from desk_ui.api import bodies
-from models.errors import AlreadyPending, Conflict, DeskError, Forbidden, Invalid, NotFound
+from models.errors import AlreadyPending, Conflict, DeskError, Invalid
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -119,7 +119,7 @@ def of_domain(error: DeskError, shown: Callable[[Any], Any]) -> Response:
         more["prior_id"] = error.prior_id
     elif isinstance(error, Conflict) and error.current is not None:
         more["current"] = shown(error.current)
-    return problem(error.code, error.detail, status=_status(error), **more)
+    return problem(error.code, error.detail, **more)
 
 
 def of_http(error: HTTPException) -> Response:
@@ -160,17 +160,3 @@ def register(app: Flask) -> None:
             allowed = [method for method in error.valid_methods or () if adapter.test(method=method)]
             error = MethodNotAllowed(allowed) if allowed else NotFoundHere()
         return of_http(error)
-
-
-def request_id() -> str:
-    return str(g.get("request_id", ""))
-
-
-def _status(error: DeskError) -> int:
-    if isinstance(error, NotFound):
-        return HTTPStatus.NOT_FOUND
-    if isinstance(error, Invalid):
-        return HTTPStatus.UNPROCESSABLE_ENTITY
-    if isinstance(error, Forbidden):
-        return HTTPStatus.FORBIDDEN
-    return HTTPStatus.CONFLICT

@@ -1,16 +1,18 @@
 """Sweeps over HTTP: how each stands, and running one now."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from desk_ui.api import rows
-from desk_ui.api.fields import Shown, Time
+from desk_ui.api import paging, rows
+from desk_ui.api.fields import Paged, Shown, Time
 from desk_ui.api.operations import Call, Reply, operation
 from desk_ui.api.refusals import Refused
 from jobs import schedule
 from models import sweep_states
+from models.errors import NotFound
 from models.sweep_states import State
 from models.sweeps import RunStatus, SweepFault, SweepPause, SweepRun
 
@@ -59,16 +61,19 @@ class RunAsked(Shown):
     asked_at: Time
 
 
-def _subject(_session: Session, _tenant_id: int, path: Any) -> str | None:
-    return path["name"] if path["name"] in schedule.SWEEPS else None
+def _subject(_session: Session, _tenant_id: int, path: Mapping[str, Any]) -> str:
+    if path["name"] not in schedule.SWEEPS:
+        raise NotFound("sweep")
+    return str(path["name"])
 
 
-@operation("sweeps.list", "GET", "/sweeps", scope="read", answers={200: SweepPage})
+@operation("sweeps.list", "GET", "/sweeps", scope="read", query=Paged, answers={200: SweepPage})
 def list_sweeps(call: Call) -> Reply:
-    """List the sweeps with their last runs, when they are next due, and whether they are late."""
-    found = sweep_states.states(call.session, schedule.cadences(call.declared), now=call.now)
+    """List the sweeps by name: their last runs, when they are next due, and whether they are late."""
+    states = sweep_states.states(call.session, schedule.cadences(call.declared), now=call.now)
+    found, cursor = paging.by_key({one.name: one for one in states}, "sweeps", call.query)
     errors = _own_errors(call, found)
-    return Reply(200, SweepPage(items=[_show(call, one, errors) for one in found], next_cursor=None))
+    return Reply(200, SweepPage(items=[_show(call, one, errors) for one in found], next_cursor=cursor))
 
 
 @operation(
@@ -96,7 +101,7 @@ def _show(call: Call, state: State, errors: dict[int, int]) -> SweepShown:
         next_due_at=state.next_due_at,
         running=state.running,
         late_since=state.late_since,
-        paused=_show_pause(state.paused) if state.paused else None,
+        paused=PauseShown.of(state.paused) if state.paused else None,
         last_ok_at=state.last_ok_at,
         last_run=_show_run(run, whole=call.caller.of_platform) if run else None,
         own_errors=errors.get(run.id, 0) if run else 0,
@@ -104,19 +109,7 @@ def _show(call: Call, state: State, errors: dict[int, int]) -> SweepShown:
 
 
 def _show_run(run: SweepRun, *, whole: bool) -> RunShown:
-    return RunShown(
-        started_at=run.started_at,
-        finished_at=run.finished_at,
-        status=RunStatus(run.status),
-        capped=run.capped,
-        by_hand=run.by_hand,
-        counts=run.counts if whole else None,
-        error=run.error if whole else None,
-    )
-
-
-def _show_pause(pause: SweepPause) -> PauseShown:
-    return PauseShown(reason=pause.reason, by=pause.by, at=pause.at)
+    return RunShown.of(run) if whole else RunShown.of(run, counts=None, error=None)
 
 
 def _own_errors(call: Call, found: list[State]) -> dict[int, int]:
@@ -130,4 +123,4 @@ def _own_errors(call: Call, found: list[State]) -> dict[int, int]:
     return {row[0]: row[1] for row in call.session.execute(counted)}
 
 
-rows.shape(SweepPause, _show_pause)
+rows.shape(SweepPause, PauseShown.of)

@@ -4,14 +4,12 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Select, select
-from sqlalchemy.orm import Session
 
 from desk_ui.api import paging, rows
 from desk_ui.api.fields import Given, OptionalText, Paged, Shown, Text, Time, Version, Versioned
 from desk_ui.api.operations import Call, Reply, operation
 from desk_ui.api.paths import as_uuid
-from desk_ui.api.refusals import Refused
-from models.errors import NotFound
+from desk_ui.api.refusals import Refused, by_id
 from models.followups import tasks
 from models.followups.records import AgentTask, TaskStatus
 from models.followups.tasks import ClaimRefused
@@ -71,41 +69,18 @@ class Report(Given):
 
 
 def show(task: AgentTask, tenant: str) -> TaskShown:
-    return TaskShown(**_shape(task, tenant))
+    return TaskShown.of(task, tenant=tenant, **_asked(task))
 
 
-def _shape(task: AgentTask, tenant: str) -> dict[str, Any]:
-    """The task's fields. The command is copied field by field, so that its prompt can't slip out."""
-    command = Command(
+def _asked(task: AgentTask) -> dict[str, Any]:
+    """The command, copied field by field, so that its prompt can't slip out, and what repeats it."""
+    command = Command.of(
+        task,
         name=task.command["name"],
-        session_id=task.session_id,
-        agent=task.agent,
-        customer=task.customer,
         origin=task.command["origin"],
         transport=task.command.get("transport"),
     )
-    return {
-        "id": task.id,
-        "tenant": tenant,
-        "followup_id": task.followup_id,
-        "agent": task.agent,
-        "customer": task.customer,
-        "session_id": task.session_id,
-        "command": command,
-        "origin": command.origin,
-        "transport": command.transport,
-        "status": TaskStatus(task.status),
-        "created_at": task.created_at,
-        "updated_at": task.updated_at,
-        "version": task.version,
-    }
-
-
-def subject(session: Session, tenant_id: int, path: Any) -> str | None:
-    try:
-        return str(tasks.get(session, tenant_id, as_uuid(path["id"], "task")).id)
-    except NotFound:
-        return None
+    return {"command": command, "origin": command.origin, "transport": command.transport}
 
 
 @operation("tasks.list", "GET", "/tasks", scope="read", query=TaskFilter, answers={200: TaskPage})
@@ -142,7 +117,7 @@ def get(call: Call, id: str) -> Reply:
     body=Versioned,
     answers={200: TaskClaimed},
     point="api.tasks.claim",
-    refused=Refused("task.claimed", "task", subject),
+    refused=Refused("task.claimed", "task", by_id(tasks.get, "task")),
     answers_secret=True,
     conflicts=True,
 )
@@ -161,8 +136,8 @@ def claim(call: Call, id: str) -> Reply:
         # The task became cancelled, which stays although the claim fails.
         commit(call.session, "api.tasks.claim_refused")
         raise
-    claimed = TaskClaimed(**_shape(task, call.tenant.key), prompt=task.command["message"])
-    return Reply(200, claimed)
+    prompt = task.command["message"]
+    return Reply(200, TaskClaimed.of(task, tenant=call.tenant.key, prompt=prompt, **_asked(task)))
 
 
 @operation(

@@ -1,5 +1,6 @@
 """The caller's own tenant and its agents over HTTP: feature switches and holds."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import select
@@ -9,14 +10,13 @@ from desk_ui.api import paging, rows
 from desk_ui.api.fields import Given, OptionalText, Paged, Shown, Time, Version
 from desk_ui.api.operations import Call, Reply, operation
 from desk_ui.api.refusals import Refused
-from models import tenants
+from models import declarations, tenants
+from models.base import db
 from models.declarations import Declared
 from models.errors import Invalid, NotFound
 from models.followups.policy import policies, policy_of
 from models.followups.records import FollowUp
 from models.tenants import AgentHold, Feature, Tenant
-
-AGENTS = "agents"
 
 
 class FeaturesShown(Shown):
@@ -68,14 +68,8 @@ class AgentChange(Given):
 
 
 def show(tenant: Tenant) -> TenantShown:
-    return TenantShown(
-        key=tenant.key,
-        name=tenant.name,
-        timezone=tenant.timezone,
-        features=FeaturesShown(**{feature.value: tenant.has(feature) for feature in Feature}),
-        created_at=tenant.created_at,
-        version=tenant.version,
-    )
+    features = FeaturesShown(**{feature.value: tenant.has(feature) for feature in Feature})
+    return TenantShown.of(tenant, features=features)
 
 
 def show_agent(key: str, hold: AgentHold | None, declared: Declared) -> AgentShown:
@@ -90,13 +84,14 @@ def show_agent(key: str, hold: AgentHold | None, declared: Declared) -> AgentSho
     )
 
 
-def _tenant_subject(session: Session, tenant_id: int, _path: Any) -> str | None:
-    return session.scalars(select(Tenant.key).where(Tenant.id == tenant_id)).one_or_none()
+def _tenant_subject(session: Session, tenant_id: int, _path: Mapping[str, Any]) -> str:
+    return session.scalars(select(Tenant.key).where(Tenant.id == tenant_id)).one()
 
 
-def _agent_subject(session: Session, tenant_id: int, path: Any) -> str | None:
-    known = _has_rows(session, tenant_id, path["key"])
-    return path["key"] if known else None
+def _agent_subject(session: Session, tenant_id: int, path: Mapping[str, Any]) -> str:
+    if not _has_rows(session, tenant_id, path["key"]):
+        raise NotFound("agent")
+    return str(path["key"])
 
 
 @operation("tenant.get", "GET", "/tenant", scope="read", answers={200: TenantShown})
@@ -137,15 +132,10 @@ def change(call: Call) -> Reply:
 @operation("agents.list", "GET", "/agents", scope="read", query=Paged, answers={200: AgentPage})
 def list_agents(call: Call) -> Reply:
     """List the agents that are declared or held, by key."""
-    given: Paged = call.query
     holds = {hold.agent: hold for hold in _holds(call)}
-    keys = sorted({*policies(call.declared), *holds})
-    if given.cursor is not None:
-        [last] = paging.read_cursor(AGENTS, given.cursor)
-        keys = [key for key in keys if key > last]
-    items = [show_agent(key, holds.get(key), call.declared) for key in keys[: given.limit]]
-    more = len(keys) > given.limit
-    cursor = paging.write_cursor(AGENTS, [items[-1].key]) if more else None
+    known = {key: (key, holds.get(key)) for key in {*policies(call.declared), *holds}}
+    found, cursor = paging.by_key(known, "agents", call.query)
+    items = [show_agent(key, hold, call.declared) for key, hold in found]
     return Reply(200, AgentPage(items=items, next_cursor=cursor))
 
 
@@ -192,14 +182,4 @@ def _has_rows(session: Session, tenant_id: int, key: str) -> bool:
 
 
 rows.shape(Tenant, show)
-rows.shape(
-    AgentHold,
-    lambda hold: AgentShown(
-        key=hold.agent,
-        declared=True,
-        held=hold.held,
-        reason=hold.reason if hold.held else None,
-        faults=[],
-        version=hold.version,
-    ),
-)
+rows.shape(AgentHold, lambda hold: show_agent(hold.agent, hold, declarations.current(db.session())))

@@ -115,6 +115,11 @@ def test_hostile_path_answers_404(api, path):
     assert "X-Injected" not in response.headers
 
 
+def test_revoke_answers_404_when_a_version_comes_with_a_customer_that_cannot_be(api):
+    assert api.post("/contacts/a%00b/revoke", {"version": 1}).status_code == 404
+    assert api.post("/contacts/a%00b/revoke").status_code == 422
+
+
 @on_sqlite
 @pytest.mark.parametrize("announced", [True, False])
 @pytest.mark.parametrize("path", ["/followups", "/followups/import", "/messages"])

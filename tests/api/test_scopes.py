@@ -18,7 +18,6 @@ from tests.support.api import Client, on_sqlite, read
 from tests.support.create import create_followup, create_tenant
 from tests.support.declare import declared
 
-WIDTHS = (26, 6, 7, 6, 8, 9, 0)
 # Routes that tell nothing of any tenant.
 PUBLIC = {"api.openapi", "api.docs"}
 BODIES = {
@@ -160,6 +159,18 @@ def test_a_refused_scope_is_audited_when_the_row_exists(client_for, acme, api, s
     assert [(one.action, one.resource_id, one.purpose) for one in events] == [
         ("followup.cancelled", made["id"], "forbidden")
     ]
+
+
+@on_sqlite
+def test_a_refused_scope_answers_403_when_the_path_is_no_row_at_all(client_for, acme, session):
+    reader = client_for(acme, "read")
+    for operation in OPERATIONS.values():
+        if operation.writes:
+            path = re.sub("<.*>", "no-such%00", operation.path)
+            assert reader.call(operation.method, path, json={}).status_code == 403, operation.name
+    # Only the tenant itself is a row.
+    refused = select(AuditEvent.action).where(AuditEvent.result == "refused")
+    assert read(session, refused) == ["tenant.changed"]
 
 
 @on_sqlite

@@ -16,6 +16,13 @@ def test_list_shows_each_sweep(api):
     assert all(item["last_run"] is None and item["own_errors"] == 0 for item in items)
 
 
+def test_list_goes_on_by_its_cursor_when_a_limit_is_given(api):
+    first = api.get("/sweeps?limit=3").get_json()
+    rest = api.get("/sweeps", query_string={"cursor": first["next_cursor"]}).get_json()
+    assert [item["name"] for item in first["items"] + rest["items"]] == sorted(SWEEPS)
+    assert (len(first["items"]), rest["next_cursor"]) == (3, None)
+
+
 def test_run_is_asked_for_by_the_platform_only(api, client_for, session):
     refused = api.post("/sweeps/fire_followups/run")
     assert refused.status_code == 403

@@ -72,6 +72,8 @@ def test_agent_that_only_has_bookings_can_be_held(api):
     more = api.get("/agents", query_string={"cursor": listed["next_cursor"]}).get_json()
     assert [one["key"] for one in more["items"]] == ["un/declared"]
     assert more["next_cursor"] is None
+    moved = api.patch("/agents/un/declared", {"held": False, "version": 0})
+    assert (moved.status_code, moved.get_json()["current"]) == (409, more["items"][0])
 
 
 @on_sqlite
