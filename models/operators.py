@@ -81,7 +81,8 @@ def add(
 ) -> tuple[Operator, bool]:
     """Give `email` the role `role` in `tenant`, making the account if there is none yet.
 
-    Returns the operator and whether anything changed. Raises `Invalid` on `email` or `role`.
+    Returns the operator and whether anything changed. Raises `Invalid` on `email` or `role`, and `Conflict`
+    where `platform` would be left without an admin.
     """
     wanted = as_role(role)
     operator = locks.one(session, select(Operator).where(Operator.email == _email(email)))
@@ -95,6 +96,8 @@ def add(
     before = membership.role if membership else None
     if before == wanted:
         return operator, False
+    if before == Role.ADMIN:
+        _keep_an_admin(session, tenant, operator)
     if membership is None:
         session.add(
             Membership(operator_id=operator.id, tenant_id=tenant.id, role=wanted.value, created_at=now)
@@ -105,6 +108,40 @@ def add(
     _record(session, operator, tenant.id, action, actor, now, {"role_before": before, "role": wanted.value})
     session.flush()
     return operator, True
+
+
+def revoke_role(session: Session, operator: Operator, *, tenant: Tenant, actor: Actor, now: datetime) -> bool:
+    """Take the operator's role in `tenant` away; whether there was one. The account stays.
+
+    Raises `Conflict` where `platform` would be left without an admin.
+    """
+    locks.one(session, select(Operator).where(Operator.id == operator.id))
+    membership = session.get(Membership, (operator.id, tenant.id), populate_existing=True)
+    if membership is None:
+        return False
+    if membership.role == Role.ADMIN:
+        _keep_an_admin(session, tenant, operator)
+    detail: dict[str, object] = {"role_before": membership.role, "role": None}
+    session.delete(membership)
+    _record(session, operator, tenant.id, "operator.role_revoked", actor, now, detail)
+    session.flush()
+    return True
+
+
+def _keep_an_admin(session: Session, tenant: Tenant, leaving: Operator) -> None:
+    """Raises `Conflict` if `leaving` is the last admin of `platform` who may sign in."""
+    if tenant.key != PLATFORM:
+        return
+    # Two admins who take each other's role away at the same time must not both succeed.
+    locks.one(session, select(Tenant).where(Tenant.id == tenant.id))
+    others = (
+        select(Operator.id)
+        .join(Membership, Membership.operator_id == Operator.id)
+        .where(Membership.tenant_id == tenant.id, Membership.role == Role.ADMIN)
+        .where(Operator.active, Operator.id != leaving.id)
+    )
+    if session.scalars(others.limit(1)).first() is None:
+        raise Conflict(f"{leaving.email} is the last admin of {PLATFORM}. Add another one first.")
 
 
 def as_role(value: str) -> Role:
@@ -131,6 +168,15 @@ def first_admin(session: Session, tenant: Tenant) -> Operator | None:
         .order_by(Membership.created_at, Operator.id)
         .limit(1)
     ).first()
+
+
+def listed(session: Session, tenant: Tenant | None) -> list[Operator]:
+    """Those with a role in `tenant`, or everybody, by address: for those who run the installation."""
+    query = select(Operator).order_by(Operator.email)
+    if tenant is not None:
+        query = query.join(Membership, Membership.operator_id == Operator.id)
+        query = query.where(Membership.tenant_id == tenant.id)
+    return list(session.scalars(query))
 
 
 def memberships(session: Session, operator: Operator) -> Sequence[tuple[Tenant, Role]]:

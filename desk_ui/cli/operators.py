@@ -1,15 +1,20 @@
 """`desk operator`: who may use the console, and their one-time sign-in links."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import click
 
 from desk_ui.cli.output import json_option, say
 from desk_ui.cli.work import at_work
 from models import operators, tenants
 from models.clock import iso
-from models.operators import LINK_LASTS, Role
+from models.operators import LINK_LASTS, Operator, Role
+from models.settings import Settings
+from models.tenants import Tenant
 from models.transactions import commit
 
-DEFAULT_ADDRESS = "http://127.0.0.1:8765"
+PORT = 8765
 
 
 @click.group()
@@ -34,9 +39,38 @@ def add(email: str, role: str, tenant: str) -> None:
         say(text, {"email": made.email, "tenant": found.key, "role": role, "changed": changed})
 
 
+@operator.command("revoke-role")
+@click.argument("email")
+@click.option("--tenant", required=True, help="The key of the tenant in which the role ends.")
+@json_option
+def revoke_role(email: str, tenant: str) -> None:
+    """Take EMAIL's role in a tenant away, at once. The account stays; platform keeps at least one admin."""
+    with at_work() as work:
+        found = tenants.get(work.session, tenant)
+        person = operators.by_email(work.session, email)
+        changed = operators.revoke_role(work.session, person, tenant=found, actor=work.actor, now=work.now)
+        commit(work.session, "cli.operator.revoke_role")
+        text = f"{person.email} has no role in {found.key} any more."
+        value = {"email": person.email, "tenant": found.key, "changed": changed}
+        say(text if changed else "Nothing changed: there was no role.", value)
+
+
+@operator.command("list")
+@click.option("--tenant", help="Only those with a role in this tenant.")
+@json_option
+def list_operators(tenant: str | None) -> None:
+    """List the people who may sign in, with their roles."""
+    with at_work() as work:
+        wanted = tenants.get(work.session, tenant) if tenant else None
+        people = operators.listed(work.session, wanted)
+        found = [(one, operators.memberships(work.session, one)) for one in people]
+        lines = (f"{one.email}\t{_roles(held)}\t{_state(one)}" for one, held in found)
+        say("\n".join(lines), {"items": [_shape(one, held) for one, held in found]})
+
+
 @operator.command()
 @click.argument("email")
-@click.option("--url", help="Where the console is reached; DESK_PUBLIC_URL unless given.")
+@click.option("--url", help="Where the console is reached; DESK_PUBLIC_URL or that of desk up unless given.")
 @json_option
 def link(email: str, url: str | None) -> None:
     """Print a link that signs EMAIL in, once, within 15 minutes."""
@@ -44,10 +78,48 @@ def link(email: str, url: str | None) -> None:
         found = operators.by_email(work.session, email)
         secret = operators.make_link(work.session, found, actor=work.actor, now=work.now)
         commit(work.session, "cli.operator.link")
-        address = sign_in_address(url or work.settings.public_url or DEFAULT_ADDRESS, secret)
+        base = url or work.settings.public_url or running_address(work.settings)
+        if base is None:
+            base = f"http://127.0.0.1:{PORT}"
+            unknown = "Neither DESK_PUBLIC_URL nor a running desk up says where the console is."
+            click.echo(f"{unknown} {base} is a guess; give --url for another.", err=True)
+        address = sign_in_address(base, secret)
         say(address, {"url": address, "email": found.email, "expires_at": iso(work.now + LINK_LASTS)})
 
 
 def sign_in_address(base: str, secret: str) -> str:
     """The address that a one-time link has."""
     return f"{base.rstrip('/')}/sign-in/{secret}"
+
+
+def address_file(settings: Settings) -> Path:
+    """Where `desk up` writes its address while it runs, for `desk operator link`."""
+    return settings.var / "address"
+
+
+def running_address(settings: Settings) -> str | None:
+    """The address of the `desk up` that runs on these files, or None."""
+    try:
+        return address_file(settings).read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _roles(held: Sequence[tuple[Tenant, Role]]) -> str:
+    return ", ".join(f"{role} of {tenant.key}" for tenant, role in held) or "no role"
+
+
+def _state(one: Operator) -> str:
+    if not one.active:
+        return "switched off"
+    return f"last signed in {iso(one.signed_in_at) or '-'}"
+
+
+def _shape(one: Operator, held: Sequence[tuple[Tenant, Role]]) -> dict[str, object]:
+    return {
+        "email": one.email,
+        "active": one.active,
+        "roles": {tenant.key: role.value for tenant, role in held},
+        "created_at": one.created_at,
+        "signed_in_at": one.signed_in_at,
+    }

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import httpx
 
+from desk_ui.cli.operators import PORT, address_file, sign_in_address
 from desk_ui.cli.output import json_option, say
 from desk_ui.cli.supervisor import Supervisor, children
 from desk_ui.cli.work import Work, at_work, make_folder_of
@@ -20,7 +21,6 @@ from models.settings import Settings, settings
 from models.transactions import commit, rollback
 
 PROCFILE = Path(__file__).parent.parent.parent / "Procfile"
-PORT = 8765
 PORTS_TRIED = 50
 WEB_READY_WITHIN_S = 60
 LOCAL = "127.0.0.1"
@@ -102,12 +102,16 @@ def up(port: int | None, host: str, no_demo: bool) -> None:
         env = {"REDIS_URL": server.url} if server is not None else {}
         supervisor.children = children(PROCFILE, port=chosen, host=host, env=env)
         supervisor.start()
-        _welcome(here, supervisor, f"http://{_shown(host)}:{chosen}", told)
+        address = f"http://{_shown(host)}:{chosen}"
+        address_file(here).write_text(address)
+        _welcome(here, supervisor, address, told)
         supervisor.watch()
     except redis.NoServer as error:
         raise Conflict(str(error), code="redis") from None
     finally:
         supervisor.stop()
+        if supervisor.children:
+            address_file(here).unlink(missing_ok=True)
 
 
 def _with_redis(process: str) -> Settings:
@@ -137,16 +141,15 @@ def _record(work: Work, name: str, counts: dict[str, Any]) -> None:
     )
 
 
-def _prepare(here: Settings, *, demo: bool) -> list[str]:
-    """Migrate, fill an empty database, make the first admin's link; what to tell the person."""
+def _prepare(here: Settings, *, demo: bool) -> str | None:
+    """Migrate, and fill an empty database with demo data; what to tell the person of it."""
     from desk_ui.cli import demo as demos
     from desk_ui.cli.db import upgrade_database
     from jobs.app import make_app
 
     upgrade_database(make_app(here))
     with at_work() as work:
-        filled = demos.fill_empty_database(work.session, here) if demo else None
-        return [filled] if filled else []
+        return demos.fill_empty_database(work.session, here) if demo else None
 
 
 def _first_link(address: str) -> str:
@@ -164,7 +167,7 @@ def _first_link(address: str) -> str:
                 )
         secret = operators.make_link(work.session, admin, actor=work.actor, now=work.now)
         commit(work.session, "cli.up.link")
-        return f"Sign in once, within 15 minutes: {address}/sign-in/{secret}"
+        return f"Sign in once, within 15 minutes: {sign_in_address(address, secret)}"
 
 
 def _first_admin(work: Work, platform: tenants.Tenant) -> tuple[operators.Operator, bool]:
@@ -182,7 +185,7 @@ def _first_admin(work: Work, platform: tenants.Tenant) -> tuple[operators.Operat
     return admin, True
 
 
-def _welcome(here: Settings, supervisor: Supervisor, address: str, told: list[str]) -> None:
+def _welcome(here: Settings, supervisor: Supervisor, address: str, told: str | None) -> None:
     """Print the address and the link once the web process answers."""
     public = here.public_url or address
     deadline = time.monotonic() + WEB_READY_WITHIN_S
@@ -194,7 +197,9 @@ def _welcome(here: Settings, supervisor: Supervisor, address: str, told: list[st
             click.echo(f"The web process does not answer at {address} yet; its log says why.", err=True)
             break
         time.sleep(0.1)
-    for line in [*told, f"Recovery Desk runs at {public}", _first_link(public), "Ctrl-C stops all of it."]:
+    if told:
+        click.echo(told)
+    for line in (f"Recovery Desk runs at {public}", _first_link(public), "Ctrl-C stops all of it."):
         click.echo(line)
 
 

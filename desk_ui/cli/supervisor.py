@@ -129,7 +129,7 @@ def children(procfile: Path, *, port: int, host: str, env: Mapping[str, str]) ->
         words = shlex.split(Template(command).safe_substitute(PORT=str(port)))
         if words[0] == "desk":
             words = [sys.executable, "-m", "desk_ui.cli", *words[1:]]
-        if name.strip() == "web" and host:
+        if name.strip() == "web":
             words += ["--host", host]
         found.append(Child(name.strip(), words, {**os.environ, **env}))
     return found

@@ -90,12 +90,14 @@ def test_paused_sweep_does_not_run_and_says_so(engine: Engine):
 
 def test_up_runs_everything_and_stops_all_of_it_on_sigterm(postgresql_database: Database, tmp_path: Path):
     postgresql_database.reset()
-    with up(postgresql_database, tmp_path) as (_started, process, address):
+    with up(postgresql_database, tmp_path) as (started, process, address):
         answer = eventually(lambda: ok(f"{address}/readyz"), within=60, what="everything ready")
         assert answer.json() == {"status": "ok"}
         link = re.search(r"(http://\S+/sign-in/\S+)", process.output())
         assert link and httpx.get(link[1]).status_code == 200
         assert 'desk_workers_alive{queue="sweeps"} 1.0' in httpx.get(f"{address}/metrics").text
+        another = started.run("operator", "link", "admin@desk.local")
+        assert (another.stdout.startswith(f"{address}/sign-in/"), another.stderr) == (True, "")
         family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
         assert process.stop() == 0
         _gone, alive = psutil.wait_procs(family, timeout=20)

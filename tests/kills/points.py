@@ -459,6 +459,11 @@ SCENARIOS: dict[str, Scenario] = {
         ["desk", "operator", "add", "lead@acme.test", "--role", "lead", "--tenant", "acme"],
         _plus(operator=1, membership=1, audit=1),
     ),
+    "cli.operator.revoke_role": Scenario(
+        ["desk", "operator", "revoke-role", "lead@acme.test", "--tenant", "acme"],
+        _plus(membership=-1, audit=1),
+        _person(),
+    ),
     "cli.operator.link": Scenario(
         ["desk", "operator", "link", "lead@acme.test"],
         _plus(sign_in_link=1, audit=1),
