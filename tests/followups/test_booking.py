@@ -47,6 +47,7 @@ def test_book_is_refused_when_at_is_less_than_five_minutes_ahead(world):
         ("+5m", 5 * MINUTES),
         ("+30d", timedelta(days=30)),
         (" +6h ", 6 * HOUR),
+        ("+3660d", timedelta(days=3_660)),
         ("2031-08-14T18:00:00Z", 6 * HOUR),
         ("2031-08-14T15:00:00-03:00", 6 * HOUR),
         ("2031-08-14T18:00:00.000001+00:00", 6 * HOUR + timedelta(microseconds=1)),
@@ -58,8 +59,18 @@ def test_parse_at_takes_absolute_and_relative_times(now, given, ahead):
 
 
 NO_TIMES = (
-    *("+6w", "+6", "6h", "+h", "+-1h", "+1.5h", "+6H", "+6s", "+٦h", "+6h+6h", "+999999999d"),
-    *("tomorrow", "now", "", " ", "\x00", "2031-08-15", "2031-08-15T10:00:00", "2031-02-30T10:00:00Z"),
+    *("+6w", "+6", "6h", "+h", "+-1h", "+1.5h", "+6H", "+6s", "+٦h", "+6h+6h", "+999999999d", "+3661d"),
+    *(
+        "\u2003+6h",
+        "tomorrow",
+        "now",
+        "",
+        " ",
+        "\x00",
+        "2031-08-15",
+        "2031-08-15T10:00:00",
+        "2031-02-30T10:00:00Z",
+    ),
     *("0000-00-00T00:00:00Z", "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"),
     "2031-08-15T10:00:00Z" * 1000,
 )
@@ -175,6 +186,28 @@ def test_book_returns_the_first_when_id_and_content_are_the_same(world):
     assert world.count(FollowUp) == 1
     assert world.actions("followup") == ["followup.scheduled"]
     assert world.told() == ["followup.scheduled"]
+
+
+def test_book_returns_the_first_when_a_relative_time_moved_with_the_clock(world):
+    id = uuid4()
+    first = world.book(id=id, at=world.now + 6 * HOUR)
+    later = world.now + timedelta(minutes=3)
+    assert world.book(id=id, at=later + 6 * HOUR, now=later).at == first.at
+    error = refused(world, Conflict, id=id, at=later + 7 * HOUR, now=later)
+    assert error.current.at == first.at
+
+
+@pytest.mark.parametrize("field", ["agent", "customer", "reason", "session_id", "transport", "arm"])
+def test_book_is_a_conflict_when_one_field_of_a_known_id_differs(world, field):
+    id = uuid4()
+    world.book(id=id)
+    assert refused(world, Conflict, id=id, **{field: "another"}).current.id == id
+
+
+def test_book_returns_the_first_when_the_arm_is_the_same_or_left_out(world):
+    id = uuid4()
+    world.book(id=id, arm="hard")
+    assert world.book(id=id, arm="hard").arm == world.book(id=id).arm == "hard"
 
 
 def test_book_is_a_conflict_when_the_id_has_other_content(world):

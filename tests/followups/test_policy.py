@@ -3,11 +3,23 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from models.declarations import Declared
 from models.followups.keywords import holds, keyword
-from models.followups.policy import Case, QuietHours, judge, parse
+from models.followups.policy import (
+    Case,
+    Ceiling,
+    QuietHours,
+    judge,
+    longest_window,
+    parse,
+    policies,
+    policy_of,
+)
 from models.followups.records import Block
 
 SAO_PAULO = "America/Sao_Paulo"
+HOUR = timedelta(hours=1)
+MICROSECOND = timedelta(microseconds=1)
 NIGHT = {"timezone": SAO_PAULO, "start": "21:30", "end": "09:00"}
 
 
@@ -76,6 +88,16 @@ def test_quiet_hours_that_end_in_a_leap_end_when_the_clock_has_leapt():
     assert leap <= end <= leap + timedelta(minutes=30)
 
 
+def test_quiet_hours_end_at_the_first_of_two_like_times_when_an_hour_repeats():
+    """02:30 comes twice on 2031-10-26 in Berlin; within the second hour only the second is left."""
+    night = quiet({"timezone": "Europe/Berlin", "start": "22:00", "end": "02:30"})
+    first = datetime(2031, 10, 26, 0, 30, tzinfo=UTC)
+    assert night.end_of(first - 2 * HOUR) == night.end_of(first - timedelta(microseconds=1)) == first
+    assert night.end_of(first) is None
+    assert night.end_of(first + HOUR / 2) == first + HOUR
+    assert night.end_of(first - HOUR).tzinfo is UTC
+
+
 @pytest.mark.parametrize("end", ["02:30", "02:00", "03:00"])
 def test_quiet_hours_are_never_put_off_into_the_past_when_an_hour_repeats(end):
     """Between 02:00 and 03:00 on 2031-10-26 in Berlin each clock time comes twice."""
@@ -96,6 +118,7 @@ def test_quiet_hours_are_never_put_off_into_the_past_when_an_hour_repeats(end):
         ({"quiet_hours": {"start": "21:30", "end": "09:00"}}, "quiet_hours.timezone"),
         ({"quiet_hours": {**NIGHT, "start": "9:00"}}, "quiet_hours.start"),
         ({"quiet_hours": {**NIGHT, "end": "9:00"}}, "quiet_hours.end"),
+        ({"quiet_hours": {**NIGHT, "start": 21}}, "quiet_hours.start"),
         ({"quiet_hours": {**NIGHT, "start": "25:00"}}, "quiet_hours.start"),
         ({"quiet_hours": {**NIGHT, "end": "24:00"}}, "quiet_hours.end"),
         ({"quiet_hours": {**NIGHT, "end": "09:60"}}, "quiet_hours.end"),
@@ -156,6 +179,67 @@ def test_parse_yields_every_fault_and_keeps_the_keywords_when_many_are_faulty():
     ]
     assert [fault.value for fault in parsed.faults] == [" ", "2/3w", 0]
     assert holds("please stop", parsed.keywords)
+
+
+FAULTS = [
+    ({"arm": ""}, "", "must be a label of 1 to 200 characters"),
+    ({"arm": "x" * 201}, "x" * 201, "must be a label of 1 to 200 characters"),
+    ({"arm": "a\x00b"}, "a\x00b", "must be a label of 1 to 200 characters"),
+    ({"max_frequency": "2/3w"}, "2/3w", 'must be such as "2/24h", in m, h or d, from 1'),
+    ({"max_frequency": "1/3661d"}, "1/3661d", "has a window longer than ten years"),
+    ({"silence_after_sends": 0}, 0, "must be a whole number above 0"),
+    ({"cancel_keywords": "stop"}, "stop", "must be a list of texts"),
+    ({"cancel_keywords": [" "]}, " ", "must be a text of 1 to 200 characters that are not blank"),
+    ({"quiet_hours": "night"}, "night", "must be a table with timezone, start and end"),
+    ({"quiet_hours": {**NIGHT, "extra": 1}}, 1, "is not a known field"),
+    ({"quiet_hours": {**NIGHT, "timezone": "Mars"}}, "Mars", "is not a known IANA time zone"),
+    ({"quiet_hours": {**NIGHT, "start": "9:00"}}, "9:00", "must be HH:MM from 00:00 to 23:59"),
+    ({"quiet_hours": {**NIGHT, "end": "21:30"}}, "21:30", "must differ from start"),
+    ({"unknown": 4}, 4, "is not a known field"),
+]
+
+
+@pytest.mark.parametrize(("followup", "value", "words"), FAULTS)
+def test_parse_says_what_is_wrong_when_a_field_is_faulty(followup, value, words):
+    """Case 26."""
+    [fault] = parse("a", {"followup": followup}).faults
+    assert (fault.value, fault.fault) == (value, words)
+
+
+@pytest.mark.parametrize(
+    ("agent", "table", "path", "value", "words"),
+    [
+        ("a", 3, "agents.a", 3, "must be a table"),
+        ("a", {"followup": [1]}, "agents.a.followup", [1], "must be a table"),
+        ("a", {"other": 1}, "agents.a.other", 1, "is not a known field"),
+        ("x" * 201, {}, f"agents.{'x' * 40}", "…", "has 201 characters; 200 is the most."),
+    ],
+)
+def test_parse_says_what_is_wrong_when_the_table_is_faulty(agent, table, path, value, words):
+    parsed = parse(agent, table)
+    assert (parsed.policy, parsed.keywords) == (None, ())
+    [fault] = parsed.faults
+    assert (fault.path, fault.value, fault.fault) == (path, value, words)
+
+
+@pytest.mark.parametrize(
+    ("followup", "field", "value"),
+    [
+        ({"arm": "x" * 200}, "arm", "x" * 200),
+        ({"silence_after_sends": 1}, "silence_after_sends", 1),
+        ({"silence_after_sends": 1_000_000}, "silence_after_sends", 1_000_000),
+        ({"max_frequency": "1/3660d"}, "ceiling", Ceiling(1, timedelta(days=3_660))),
+    ],
+)
+def test_parse_takes_the_value_when_it_is_the_last_that_is_allowed(followup, field, value):
+    assert getattr(parse("a", {"followup": followup}).policy, field) == value
+
+
+def test_parse_takes_the_keyword_when_it_is_the_longest_that_is_allowed():
+    assert parse("a", {"followup": {"cancel_keywords": ["x" * 200, "🛑"]}}).keywords == (
+        ("x" * 200,),
+        ("🛑",),
+    )
 
 
 @pytest.mark.parametrize("table", [None, 3, "x", [], {"followup": 3}, {"followup": [1]}, {"other": {}}])
@@ -242,3 +326,44 @@ def test_judge_goes_by_the_first_gate_when_all_after_it_apply_too(first, now):
     expected = GATES[first][1]
     outcome = verdict.block or ("deferred" if verdict.defer_until else "fired")
     assert outcome == expected
+
+
+@pytest.mark.parametrize(
+    ("ago", "outcome"),
+    [(timedelta(0), Block.FREQUENCY), (24 * HOUR, Block.FREQUENCY), (24 * HOUR + MICROSECOND, None)],
+)
+def test_judge_counts_the_fires_when_they_are_not_older_than_the_window(now, ago, outcome):
+    policy = parse("a", {"followup": {"max_frequency": "2/24h"}}).policy
+    assert judge(Case(policy, "granted", fires=[now - ago] * 2), now).block == outcome
+    assert judge(Case(policy, "granted", fires=[now]), now).fires
+
+
+def test_verdict_does_not_fire_when_it_blocks_or_waits(now):
+    table = {"quiet_hours": {"timezone": "UTC", "start": "11:00", "end": "13:00"}}
+    waits = judge(Case(parse("a", {"followup": table}).policy, "granted"), now)
+    assert (waits.fires, waits.block, waits.defer_until) == (False, None, now + HOUR)
+    assert not judge(Case(None, "granted"), now).fires
+    assert judge(Case(parse("a", {}).policy, "granted"), now).fires
+
+
+def test_policies_are_parsed_anew_only_when_the_declarations_change():
+    first = Declared(1, {"agents": {"a": {"followup": {"max_frequency": "1/2d"}}, "b": {}}})
+    assert set(policies(first)) == {"a", "b"}
+    assert policies(first) is policies(first)
+    same_version = Declared(1, {"agents": {"c": {}}})
+    assert set(policies(same_version)) == {"c"}
+    later = Declared(2, {"agents": {"d": {}}})
+    assert set(policies(later)) == {"d"}
+    assert set(policies(first)) == {"a", "b"}
+
+
+def test_policy_of_is_empty_when_the_agent_is_not_declared():
+    parsed = policy_of(Declared(1, {"agents": {"a": {}}}), "b")
+    assert (parsed.policy, parsed.keywords, parsed.faults) == (None, (), ())
+
+
+def test_longest_window_is_that_of_the_agent_that_looks_back_farthest():
+    frequencies = {"a": "1/2h", "b": "9/3d", "c": "1/1m", "d": "broken"}
+    agents = {agent: {"followup": {"max_frequency": value}} for agent, value in frequencies.items()}
+    assert longest_window(Declared(1, {"agents": {**agents, "e": {}}})) == timedelta(days=3)
+    assert longest_window(Declared(2, {"agents": {"e": {}, "d": agents["d"]}})) == timedelta(0)

@@ -7,16 +7,18 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import tenants
-from models.followups import stranded
+from models.declarations import Declared
+from models.followups import stranded, tasks
 from models.followups.firing import fire_due
-from models.followups.records import FollowUp
+from models.followups.records import AgentTask, FollowUp, TaskStatus
 from models.outbox import OutboxEvent
 from models.transactions import commit
 from tests.support.create import API, create_followup, create_tenant
-from tests.support.declare import declared
+from tests.support.declare import STORE_SUPPORT, declared
 
 AFTER = timedelta(minutes=15)
 HOUR = timedelta(hours=1)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def announced(session: Session) -> list[tuple[str, str]]:
@@ -85,3 +87,63 @@ def test_announce_names_a_task_when_nobody_took_it(session: Session, now: dateti
     assert (found.reason, found.resource) == ("tasks_waiting", ("task", str(fired.task_id)))
     [task] = stranded.waiting_tasks(session, tenant.id, before=now + HOUR, limit=5)
     assert (task.followup_id, task.status) == (fired.id, "queued")
+
+
+def test_announce_names_the_oldest_of_each_tenant_when_many_wait(session: Session, now: datetime) -> None:
+    firsts = []
+    for key in ("acme", "globex"):
+        tenant = create_tenant(session, key, now=now)
+        for minutes, agent, reason in ((3, "b", "x"), (1, "a", "y"), (2, "a", "x")):
+            at = now + HOUR + timedelta(minutes=minutes)
+            made = create_followup(session, tenant, now=now, at=at, agent=agent, reason=reason)
+            firsts += [str(made.id)] if minutes == 1 else []
+
+    found = stranded.announce(session, after=AFTER, now=now + 2 * HOUR)
+    assert [one.resource[1] for one in found] == firsts
+    assert {one.reason for one in found} == {"followups_overdue"}
+
+
+@pytest.mark.parametrize(("early", "told"), [(timedelta(0), True), (MICROSECOND, False)])
+def test_announce_names_a_record_that_failed_once_when_the_time_is_up(
+    session: Session, now: datetime, early: timedelta, told: bool
+) -> None:
+    tenant = create_tenant(session, now=now)
+    fails = [create_followup(session, tenant, now=now, reason=reason) for reason in ("one", "two")]
+    fails[1].at += MICROSECOND
+    for followup in fails:
+        followup.attempts, followup.next_attempt_at = 1, now + 9 * HOUR
+    commit(session, "tests.create")
+
+    found = stranded.announce(session, after=AFTER, now=now + HOUR + AFTER - early)
+    assert [one.resource for one in found] == ([("followup", str(fails[0].id))] if told else [])
+    assert announced(session) == ([("followups_failing", str(fails[0].id))] if told else [])
+
+
+def test_waiting_tasks_come_oldest_first_and_only_those_asked_for(session: Session, now: datetime) -> None:
+    tenant = create_tenant(session, now=now)
+    both = Declared(9, {"agents": {"store-support": STORE_SUPPORT, "another": STORE_SUPPORT}})
+    for minutes, agent, customer in (
+        (0, "another", "c-1"),
+        (2, "store-support", "c-1"),
+        (1, "another", "c-2"),
+    ):
+        at = now + HOUR + timedelta(minutes=minutes)
+        create_followup(session, tenant, now=now, at=at, agent=agent, customer=customer)
+        fire_due(session, declared=both, now=at, limit=10)
+    later = now + 2 * HOUR
+    done = session.scalars(select(AgentTask).order_by(AgentTask.updated_at)).first()
+    tasks.claim(session, tenant.id, done.id, actor=API, now=now + HOUR)
+
+    def waiting(limit: int = 9, **given: str) -> list[tuple[str, str, str, timedelta]]:
+        rows = stranded.waiting_tasks(session, tenant.id, before=later, limit=limit, **given)
+        return [(row.agent, row.customer, row.status, row.since - now - HOUR) for row in rows]
+
+    minute = timedelta(minutes=1)
+    first = ("another", "c-1", "dispatched", 0 * minute)
+    second, third = ("another", "c-2", "queued", minute), ("store-support", "c-1", "queued", 2 * minute)
+    assert waiting() == [first, second, third]
+    assert waiting(limit=2) == [first, second]
+    assert waiting(agent="another") == [first, second]
+    assert waiting(customer="c-1") == [first, third]
+    tasks.report(session, tenant.id, done.id, TaskStatus.DONE, actor=API, now=now + HOUR)
+    assert waiting() == [second, third]

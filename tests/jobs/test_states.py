@@ -9,7 +9,7 @@ from models.audit import AuditEvent
 from models.errors import Conflict, Invalid, NotFound
 from models.outbox import OutboxEvent
 from models.sweeping import Counts
-from models.sweeps import Cadence, RunStatus, SlotKind, SweepRun, SweepSlot
+from models.sweeps import Cadence, RunStatus, SlotKind, SweepLease, SweepRun, SweepSlot
 from models.tenants import Tenant
 from models.transactions import commit
 
@@ -30,11 +30,14 @@ def state(session, now):
     return sweep_states.states(session, CADENCES, now=now)[0]
 
 
-def ran_ok(session, now, kind=SlotKind.CLOCK):
-    sweep_slots.add(session, NAME, now, kind, now=now)
+def begun(session, now, kind=SlotKind.CLOCK, name=NAME):
+    sweep_slots.add(session, name, now, kind, now=now)
     slot = session.scalars(select(SweepSlot).order_by(SweepSlot.id.desc())).first()
-    started = sweep_runs.begin_slot(session, slot.id, holder="a", now=now)
-    sweep_runs.finish(session, started, Counts(), now=now)
+    return sweep_runs.begin_slot(session, slot.id, holder="a", now=now)
+
+
+def ran_ok(session, now, kind=SlotKind.CLOCK, name=NAME):
+    sweep_runs.finish(session, begun(session, now, kind, name), Counts(), now=now)
 
 
 def pause(session, now, **given):
@@ -86,6 +89,61 @@ def test_long_run_is_not_late_when_its_lease_is_renewed(session, now):
     assert state(session, now + 140 * S).late_since == now + 90 * S
 
 
+def test_state_is_told_of_its_own_sweep_when_another_ran(session, now):
+    other = "seal_audit"
+    ran_ok(session, now + 60 * S, name=other)
+    ran_ok(session, now + 10 * S)
+    ran_ok(session, now + 20 * S)
+    shown = state(session, now + 65 * S)
+    assert (shown.name, shown.every, shown.running, shown.paused) == (NAME, EVERY, False, None)
+    assert (shown.last_ok_at, shown.last_run.started_at) == (now + 20 * S, now + 20 * S)
+    assert shown.next_due_at == now + 90 * S
+    assert state(session, now + 110 * S).late_since is None
+    assert state(session, now + 111 * S).late_since == now + 110 * S
+
+
+def test_state_shows_the_run_that_began_last_when_an_earlier_one_was_recorded_later(session, now):
+    ran_ok(session, now + 20 * S)
+    sweep_states.record_inline(session, NAME, {}, actor=ADMIN, started_at=now + 10 * S, now=now + 30 * S)
+    assert state(session, now + 40 * S).last_run.started_at == now + 20 * S
+    sweep_states.record_inline(session, NAME, {}, actor=ADMIN, started_at=now + 20 * S, now=now + 40 * S)
+    assert state(session, now + 50 * S).last_run.by_hand
+
+
+def test_failed_run_does_not_count_when_lateness_is_judged(session, now):
+    started = begun(session, now + 30 * S)
+    sweep_runs.fail(session, started, "broken", every=EVERY, now=now + 31 * S)
+    assert state(session, now + 91 * S).late_since == now + 90 * S
+
+
+@pytest.mark.parametrize(
+    ("given", "running"),
+    [({}, True), ({"name": "seal_audit"}, False), ({"kind": SlotKind.HAND}, False)],
+)
+def test_run_is_running_when_it_is_of_this_sweep_and_by_the_clock(session, now, given, running):
+    begun(session, now, **given)
+    assert state(session, now + S).running == running
+
+
+def test_run_is_running_no_more_when_its_lease_is_over(session, now):
+    begun(session, now)
+    expires = session.scalars(select(SweepLease.expires_at)).one()
+    assert state(session, expires - S).running
+    assert not state(session, expires).running
+
+
+def test_inline_run_keeps_what_it_did_when_it_is_recorded(session, now):
+    counts = {"examined": 3, "capped": True}
+    sweep_states.record_inline(session, NAME, counts, actor=ADMIN, started_at=now, now=now + S)
+    [run] = session.scalars(select(SweepRun))
+    assert (run.name, run.by_hand, run.holder, run.status) == (NAME, True, ADMIN.label, RunStatus.OK)
+    assert (run.started_at, run.finished_at, run.counts, run.capped) == (now, now + S, counts, True)
+    [event] = events(session)
+    assert (event.action, event.resource_type, event.resource_id) == ("sweep.run_by_hand", "sweep", NAME)
+    sweep_states.record_inline(session, NAME, {}, actor=ADMIN, started_at=now, now=now + 2 * S)
+    assert not session.scalars(select(SweepRun).order_by(SweepRun.id.desc())).first().capped
+
+
 def test_pause_leaves_one_event_when_given_twice(session, now):
     assert pause(session, now).paused
     pause(session, now + S)
@@ -124,20 +182,28 @@ def test_run_by_hand_makes_a_slot_and_one_event(session, now):
 
 def test_run_by_hand_is_refused_when_the_sweep_is_paused(session, now):
     pause(session, now)
-    with pytest.raises(Conflict, match="is paused"):
+    with pytest.raises(Conflict) as raised:
         sweep_states.run_by_hand(session, NAME, known=[NAME], actor=ADMIN, now=now)
+    assert raised.value.detail == f"{NAME} is paused. Resume it first, then run it."
+    assert raised.value.current.name == NAME
+    resume(session, now)
+    sweep_slots.add(session, "seal_audit", now, SlotKind.HAND, now=now)
+    sweep_slots.add(session, NAME, now - S, SlotKind.HAND, now=now)
+    slot = sweep_states.run_by_hand(session, NAME, known=[NAME], actor=ADMIN, now=now)
+    assert (slot.name, slot.slot_at) == (NAME, now)
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "run_by_hand"])
 def test_verb_raises_not_found_when_there_is_no_such_sweep(session, now, verb):
     given = {"reason": None} if verb == "pause" else {}
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match=r"^There is no such sweep\.$"):
         getattr(sweep_states, verb)(session, "polish", known=[NAME], actor=ADMIN, now=now, **given)
 
 
 def test_pause_is_refused_when_its_reason_is_too_long(session, now):
-    with pytest.raises(Invalid):
+    with pytest.raises(Invalid) as raised:
         pause(session, now, reason="x" * 201)
+    assert raised.value.field == "reason"
 
 
 def test_lateness_is_announced_once_for_each_episode(session, now):
@@ -150,6 +216,7 @@ def test_lateness_is_announced_once_for_each_episode(session, now):
     assert sweep_states.announce_late(session, CADENCES, now=now + 400 * S)
     written = session.scalars(select(OutboxEvent).order_by(OutboxEvent.id)).all()
     assert [event.event_type for event in written] == ["attention.needed"] * 2
+    assert (written[0].aggregate_type, written[0].aggregate_id) == ("sweep", NAME)
     assert written[0].payload == {
         "reason": "sweep_late",
         "sweep": NAME,
