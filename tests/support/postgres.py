@@ -51,22 +51,21 @@ def server(*, durable: bool = False) -> Iterator[str]:
             "UTF8",
             "--locale=C.UTF-8",
         )
-        _call(
-            run_as,
-            "pg_ctl",
-            "-D",
-            str(folder / "data"),
-            "-w",
-            "-l",
-            str(folder / "log"),
-            "-o",
-            _options(folder, durable),
-            "start",
-        )
+        _start(run_as, folder, durable)
         yield f"postgresql://postgres@/postgres?host={folder}"
     finally:
         _call(run_as, "pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop", check=False)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def stop_at_once(url: str) -> None:
+    """Stop the server of `url` without a last checkpoint, as a crash would; its next start recovers."""
+    _call(_unprivileged(), "pg_ctl", "-D", str(_folder(url) / "data"), "-m", "immediate", "stop")
+
+
+def start_again(url: str, *, durable: bool = False) -> None:
+    """Start a server that was stopped, and wait until it has recovered."""
+    _start(_unprivileged(), _folder(url), durable)
 
 
 def execute(url: str, *statements: str) -> None:
@@ -77,6 +76,15 @@ def execute(url: str, *statements: str) -> None:
 
 def database_url(server_url: str, name: str) -> str:
     return server_url.replace("/postgres?", f"/{name}?")
+
+
+def _folder(url: str) -> Path:
+    return Path(url.partition("?host=")[2])
+
+
+def _start(run_as: pwd.struct_passwd | None, folder: Path, durable: bool) -> None:
+    data, log = str(folder / "data"), str(folder / "log")
+    _call(run_as, "pg_ctl", "-D", data, "-w", "-l", log, "-o", _options(folder, durable), "start")
 
 
 def _options(folder: Path, durable: bool) -> str:

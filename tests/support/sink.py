@@ -143,7 +143,7 @@ def garbage(handler: Handler) -> None:
 
 
 @contextmanager
-def sink(context: Any = None) -> Iterator[Sink]:
+def sink(context: Any = None, kind: type[Sink] = Sink) -> Iterator[Sink]:
     """Run a sink on a free port of 127.0.0.1, with TLS under the SSL context `context` if one is given."""
 
     class Bound(Handler):
@@ -154,7 +154,7 @@ def sink(context: Any = None) -> Iterator[Sink]:
     server.block_on_close = False
     if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    found = Sink(server.server_address[1], tls=context is not None)
+    found = kind(server.server_address[1], tls=context is not None)
     Bound.sink = found
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
