@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from desk_ui import addresses, auth, errors, followups, pages, permissions, security
+from desk_ui import addresses, auth, errors, followups, pages, permissions, search, security
 
 
 def register(app: Flask) -> None:
@@ -14,3 +14,4 @@ def register(app: Flask) -> None:
     pages.register(app)
     errors.register(app)
     followups.register(app)
+    search.register(app)

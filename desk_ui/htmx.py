@@ -1,26 +1,8 @@
-"""HTMX over plain pages: a whole page or one block of it, and the one way to run an action from a route."""
+"""HTMX over plain pages: a whole page, one block of it, or pieces that go to places of their own."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from flask import (
-    current_app,
-    flash,
-    get_template_attribute,
-    make_response,
-    redirect,
-    render_template,
-    request,
-)
-from werkzeug.wrappers import Response
-
-from desk_ui.permissions import record_refusal
-from models.base import db, read_only
-from models.errors import Conflict, Invalid, NotFound
-from models.transactions import rollback
-
-T = TypeVar("T")
+from flask import current_app, get_template_attribute, render_template, request
 
 
 def is_htmx() -> bool:
@@ -42,56 +24,11 @@ def render_block(template: str, block: str, **context: Any) -> str:
 
 
 def toast(words: str, kind: str = "good") -> str:
-    """A toast that HTMX puts in its place beside whatever else the answer holds."""
-    return str(get_template_attribute("components/toast.html", "toast_partial")(words, kind))
+    """A toast for HTMX to put in its place."""
+    drawn = get_template_attribute("components/toast.html", "toast")(words, kind)
+    return partial("#toasts", "innerHTML", str(drawn))
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One action from a route.
-
-    `act` runs the verb and commits. `read` gives the row as it is now, `show` renders it. `done` says in
-    the past tense what happened, `refused` why nothing did. `name` and `resource` are for the audit.
-    """
-
-    name: str
-    resource: tuple[str, str]
-    act: Callable[[], Any]
-    read: Callable[[], Any]
-    show: Callable[[Any], str]
-    done: Callable[[Any], str]
-    refused: Callable[[Any, Conflict], str]
-    back: str
-
-
-def perform(action: Action) -> Response:
-    """Run `action`. With HTMX: the row and a toast; without: a redirect to `back` with the same words.
-
-    A conflict is 409 with the row as it is now, a value that can't be used 422; both change nothing, and a
-    conflict is audited as refused. Raises `NotFound`.
-    """
-    try:
-        result = action.act()
-    except NotFound:
-        rollback(db.session())
-        raise
-    except Invalid as fault:
-        rollback(db.session())
-        return _answer(action, action.read(), fault.detail, "bad", 422)
-    except Conflict as fault:
-        record_refusal(action.name, action.resource, purpose=fault.code, detail=_state_of(fault.current))
-        current = action.read()
-        return _answer(action, current, action.refused(current, fault), "warn", 409)
-    return _answer(action, result, action.done(result), "good", 200)
-
-
-def _state_of(current: Any) -> dict[str, Any]:
-    return {"state": current.status} if hasattr(current, "status") else {}
-
-
-def _answer(action: Action, row: Any, words: str, kind: str, status: int) -> Response:
-    if not is_htmx():
-        flash(words, kind)
-        return redirect(action.back, 303)
-    with read_only():
-        return make_response(action.show(row) + toast(words, kind), status)
+def partial(target: str, swap: str, content: str) -> str:
+    """A piece that HTMX puts in a place of its own, beside whatever else the answer holds."""
+    return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{content}</hx-partial>'

@@ -8,7 +8,7 @@ from flask_babel import Babel
 from flask_babel import lazy_gettext as _l
 from flask_wtf.csrf import generate_csrf
 
-from desk_ui import translating, words
+from desk_ui import areas, translating, words
 from desk_ui.auth import THEMES
 from desk_ui.translating import gettext as _
 from jobs.schedule import cadences
@@ -38,6 +38,14 @@ class Surroundings:
     themes = {"auto": _l("As the system"), "light": _l("Light"), "dark": _l("Dark")}
 
     @property
+    def work(self) -> list[areas.Area]:
+        return [area for area in areas.WORK if area.endpoint in current_app.view_functions]
+
+    @property
+    def set_up(self) -> list[areas.Area]:
+        return [area for area in areas.SET_UP if area.endpoint in current_app.view_functions]
+
+    @property
     def theme(self) -> str:
         given = request.cookies.get("theme", "auto")
         return given if given in THEMES else "auto"
@@ -54,7 +62,7 @@ class Surroundings:
 
     @property
     def zone(self) -> str:
-        return g.tenant.timezone if g.get("tenant") else "UTC"
+        return g.get("zone") or "UTC"
 
     @property
     def fault(self) -> str | None:
@@ -105,7 +113,8 @@ def register(app: Flask) -> None:
     app.jinja_env.globals.update(
         surroundings=Surroundings(), words=words, csrf_token=generate_csrf, session=session, g=g
     )
-    app.jinja_env.globals["ui"] = app.jinja_env.get_template("components/ui.html").module
+    for name, template in (("ui", "ui"), ("lists", "list")):
+        app.jinja_env.globals[name] = app.jinja_env.get_template(f"components/{template}.html").module
     app.extensions["desk_sweep_lines"] = (EPOCH, [])
 
 

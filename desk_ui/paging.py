@@ -19,6 +19,7 @@ from models.transactions import rollback
 
 ROWS = 50
 MOST_COUNTED = 10_000
+LARGEST_ID = 2**63 - 1
 
 T = TypeVar("T")
 
@@ -32,19 +33,23 @@ class Cursor:
     """Where a page goes on: after the row with this instant, to the microsecond, and this id."""
 
     at: datetime
-    id: UUID
+    id: UUID | int
 
     @classmethod
-    def decode(cls, text: str) -> Self:
-        """Raises `Invalid` on `after`."""
-        instant, _, id = text.partition("-")
+    def decode(cls, text: str, id: type[UUID] | type[int] = UUID) -> Self:
+        """`id` is the type of the list's ids. Raises `Invalid` on `after`."""
+        instant, _, last = text.partition("-")
         try:
-            return cls(EPOCH + timedelta(microseconds=int(instant)), UUID(hex=id))
+            found = UUID(hex=last) if id is UUID else int(last)
+            if isinstance(found, int) and not 0 <= found <= LARGEST_ID:
+                raise ValueError
+            return cls(EPOCH + timedelta(microseconds=int(instant)), found)
         except (ValueError, OverflowError):
             raise Invalid("after", "is not a place in this list") from None
 
     def encode(self) -> str:
-        return f"{micros(self.at)}-{self.id.hex}"
+        last = self.id.hex if isinstance(self.id, UUID) else self.id
+        return f"{micros(self.at)}-{last}"
 
     def after(self, at: Any, id: Any, *, newest_first: bool) -> ColumnElement[bool]:
         """The condition of the rows beyond this place."""
@@ -53,10 +58,10 @@ class Cursor:
         return (at >= self.at) & or_(at > self.at, id > self.id)
 
 
-def place(args: Mapping[str, str]) -> str | None:
+def place(args: Mapping[str, str], id: type[UUID] | type[int] = UUID) -> str | None:
     """The place in a list that `args` names, if it is one."""
     try:
-        return Cursor.decode(args.get("after", "")).encode()
+        return Cursor.decode(args.get("after", ""), id).encode()
     except Invalid:
         return None
 

@@ -19,7 +19,7 @@ from models.actors import Actor
 from models.base import db
 from models.clock import micros
 from models.operators import Operator, Role
-from models.tenants import Tenant
+from models.tenants import PLATFORM, Tenant
 from models.transactions import commit, rollback
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,13 +34,30 @@ class Permission(StrEnum):
     SIGNED_IN = "signed_in"
     SEE = "see"
     ACT_ON_FOLLOWUPS = "followups.act"
+    HOLD_AGENTS = "agents.hold"
+    ACT_ON_DELIVERIES = "deliveries.act"
+    ENDPOINTS = "endpoints"
+    OPERATORS = "operators"
+    TOKENS = "tokens"
+    SWEEPS = "sweeps"
+    TENANTS = "tenants"
 
 
 _LEADS = frozenset({Role.LEAD, Role.ADMIN})
+_ADMINS = frozenset({Role.ADMIN})
 MAY: dict[Permission, frozenset[Role]] = {
     Permission.SEE: frozenset(Role),
     Permission.ACT_ON_FOLLOWUPS: frozenset({Role.MARKETER}) | _LEADS,
+    Permission.HOLD_AGENTS: _LEADS,
+    Permission.ACT_ON_DELIVERIES: _LEADS,
+    Permission.ENDPOINTS: _ADMINS,
+    Permission.OPERATORS: _ADMINS,
+    Permission.TOKENS: _ADMINS,
+    Permission.SWEEPS: _ADMINS,
+    Permission.TENANTS: _ADMINS,
 }
+# What concerns all tenants is asked of the role in `platform`, whichever tenant is at hand.
+OF_PLATFORM = frozenset({Permission.SWEEPS, Permission.TENANTS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +94,23 @@ def requirement_of(app: Flask, endpoint: str) -> Requirement | None:
 
 def refusal(permission: Permission) -> str | None:
     """Why the person at hand may not do this in the tenant at hand; None where they may."""
+    if permission in OF_PLATFORM:
+        if role_in(PLATFORM) in MAY[permission]:
+            return None
+        return _("This concerns all tenants, so it needs an admin of %(platform)s.", platform=PLATFORM)
     role: Role | None = g.get("role")
     if role is not None and role in MAY[permission]:
         return None
     return _("Your role in this tenant is %(role)s, which may look but not do this.", role=role or "none")
+
+
+def may(permission: Permission) -> bool:
+    return refusal(permission) is None
+
+
+def role_in(key: str) -> Role | None:
+    """The role of the person at hand in the tenant `key`."""
+    return next((role for tenant, role in g.get("memberships") or [] if tenant.key == key), None)
 
 
 def actor() -> Actor:
@@ -95,7 +125,7 @@ def register(app: Flask) -> None:
 
 def _guard() -> Response | None:
     """Nothing of the console is served without a declared permission that the person holds."""
-    g.operator = g.tenant = g.role = None
+    g.operator = g.tenant = g.role = g.zone = None
     g.memberships = []
     if outside_console(request.path) or request.endpoint == "static":
         return None
@@ -149,6 +179,7 @@ def _enter_tenant(required: Requirement) -> None:
     if found is None:
         abort(404)
     g.tenant, g.role = found
+    g.zone = g.operator.timezone or g.tenant.timezone
     if session.get("tenant") != g.tenant.key:
         session["tenant"] = g.tenant.key
     reason = refusal(required.permission)

@@ -23,13 +23,14 @@ class NotFound(DeskError):
 
 
 class Invalid(DeskError):
-    """A value that can't be used; `field` names it."""
+    """A value that can't be used; `field` names it, and `why` says what is wrong without its name."""
 
     code = "invalid"
 
     def __init__(self, field: str, detail: str) -> None:
         super().__init__(f"{field} {detail}.")
         self.field = field
+        self.why = f"{detail[:1].upper()}{detail[1:]}."
 
 
 class Conflict(DeskError):

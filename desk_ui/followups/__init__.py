@@ -7,16 +7,15 @@ from desk_ui.followups import commands, routes
 
 def register(app: Flask) -> None:
     """Add this area's routes to `app`."""
-    for rule, endpoint, view, method in (
-        ("/<tenant:tenant>", "tenant", routes.tenant_home, "GET"),
-        ("/<tenant:tenant>/followups", "index", routes.index, "GET"),
-        ("/<tenant:tenant>/followups/counts", "counts", routes.counts, "GET"),
-        ("/<tenant:tenant>/followups/<uuid:followup_id>", "show", routes.show, "GET"),
-        (
-            "/<tenant:tenant>/followups/<uuid:followup_id>/cancellation",
-            "cancel",
-            commands.cancel,
-            "POST",
-        ),
+    one = "/<uuid:followup_id>"
+    for rule, view, method in (
+        ("", routes.index, "GET"),
+        ("/counts", routes.counts, "GET"),
+        (one, routes.show, "GET"),
+        (f"{one}/cancellation", commands.cancel, "POST"),
+        (f"{one}/rescheduling", commands.ask_reschedule, "GET"),
+        (f"{one}/rescheduling", commands.reschedule, "POST"),
     ):
-        app.add_url_rule(rule, f"followups.{endpoint}", view, methods=[method])
+        rule = f"/<tenant:tenant>/followups{rule}"
+        app.add_url_rule(rule, f"followups.{view.__name__}", view, methods=[method])
+    app.add_url_rule("/<tenant:tenant>", "followups.tenant", routes.tenant_home)

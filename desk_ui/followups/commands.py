@@ -1,5 +1,6 @@
 """What a person does with a follow-up."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -8,18 +9,19 @@ from flask import abort, g, request, url_for
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from desk_ui.addresses import local_path
-from desk_ui.followups import queries, routes, views
-from desk_ui.htmx import Action, perform, render_block
-from desk_ui.paging import Page, place
+from desk_ui import asking, local_time, words
+from desk_ui.acting import Action, back_or, perform, version_shown
+from desk_ui.asking import Ask
+from desk_ui.followups import asks, queries, routes, views
+from desk_ui.htmx import render_block
+from desk_ui.listing import Asked
+from desk_ui.paging import Page
 from desk_ui.permissions import Permission, actor, requires
 from models.base import db
-from models.errors import Conflict, Invalid
+from models.errors import Conflict
 from models.followups import transitions
 from models.followups.records import FollowUp
 from models.transactions import commit
-
-LARGEST_VERSION = 2**31 - 1
 
 
 @requires(
@@ -40,26 +42,64 @@ def cancel(followup_id: UUID) -> Response:
         commit(db.session(), "console.followups.cancel")
         return cancelled
 
-    return perform(
-        Action(
-            name="followup.cancelled",
-            resource=("followup", str(followup_id)),
-            act=act,
-            read=lambda: _current(followup_id),
-            show=lambda row: _shown(row.id),
-            done=_cancelled,
-            refused=_refused,
-            back=local_path(request.form.get("back")) or url_for("followups.index", tenant=g.tenant.key),
+    cannot = _("it can't be cancelled")
+    return perform(_on_one("followup.cancelled", followup_id, act, _cancelled, cannot))
+
+
+@requires(Permission.SEE)
+def ask_reschedule(followup_id: UUID) -> str:
+    return asking.show(_asked(asks.reschedule, followup_id))
+
+
+@requires(
+    Permission.ACT_ON_FOLLOWUPS, action="followup.rescheduled", resource="followup", argument="followup_id"
+)
+def reschedule(followup_id: UUID) -> Response:
+    """Give a pending follow-up, as it was shown, another time in the page's zone."""
+
+    def act() -> FollowUp:
+        moved = transitions.reschedule(
+            db.session(),
+            g.tenant.id,
+            followup_id,
+            local_time.instant("at", request.form.get("at", ""), g.zone),
+            actor=actor(),
+            now=g.now,
+            expected_version=version_shown(),
         )
+        commit(db.session(), "console.followups.reschedule")
+        return moved
+
+    cannot = _("it can't be rescheduled")
+    return perform(_on_one("followup.rescheduled", followup_id, act, _rescheduled, cannot, asks.reschedule))
+
+
+def _on_one(
+    name: str,
+    followup_id: UUID,
+    act: Callable[[], Any],
+    done: Callable[[Any], str],
+    cannot: str,
+    ask: Callable[[queries.Row, queries.Scene], Ask] | None = None,
+) -> Action:
+    """An action on one follow-up, which is shown again as it is then: its row of the list, or its page."""
+    in_panel = request.form.get("shown") == "panel"
+    return Action(
+        name=name,
+        resource=("followup", str(followup_id)),
+        act=act,
+        read=lambda: _current(followup_id),
+        show=lambda _row: _shown(followup_id),
+        place="#followup" if in_panel else f"#followup-{followup_id}",
+        done=done,
+        refused=lambda row, fault: _refused(row, fault, cannot),
+        back=lambda _row: back_or(url_for("followups.index", tenant=g.tenant.key)),
+        ask=(lambda: _asked(ask, followup_id)) if ask else None,
     )
 
 
-def version_shown() -> int:
-    """The version of the row that the person saw. Raises `Invalid` on `version`."""
-    given = request.form.get("version", "")
-    if not given.isascii() or not given.isdigit() or len(given) > 10 or int(given) > LARGEST_VERSION:
-        raise Invalid("version", "is missing; reload the page and try again")
-    return int(given)
+def _asked(ask: Callable[[queries.Row, queries.Scene], Ask], followup_id: UUID) -> Ask:
+    return ask(_current(followup_id), routes.scene_at_hand())
 
 
 def _current(followup_id: UUID) -> queries.Row:
@@ -79,18 +119,20 @@ def _cancelled(row: FollowUp) -> str:
     )
 
 
-def _refused(row: queries.Row, fault: Conflict) -> str:
+def _rescheduled(row: FollowUp) -> str:
+    at = words.day_and_time(row.at, g.now, g.zone)
+    return _("Rescheduled the follow-up to %(customer)s for %(at)s.", customer=row.customer, at=at)
+
+
+def _refused(row: queries.Row, fault: Conflict, cannot: str) -> str:
     last = queries.last_change(db.session(), g.tenant, row.id)
-    return views.why_not_cancelled(row, fault, routes.scene_at_hand(), last)
+    return views.why_refused(row, fault, routes.scene_at_hand(), last, cannot)
 
 
 def _shown(followup_id: UUID) -> str:
     """The row of the list, or the panel of the page, whichever was pressed in."""
     if request.form.get("shown") == "panel":
         return render_block("followups/detail.html", "panel", view=routes.detail_of(followup_id))
-    given = dict(parse_qsl(request.form.get("list", "")))
-    filters, _unusable = queries.Filters.from_args(given)
-    view: Any = views.ListView(
-        routes.scene_at_hand(), filters, Page([_current(followup_id)], None), [], place(given)
-    )
+    asked = Asked.of(queries.Filters, dict(parse_qsl(request.form.get("list", ""))))
+    view: Any = views.ListView(asked, Page([_current(followup_id)], None), [], scene=routes.scene_at_hand())
     return render_block("followups/list.html", "rows", view=view)

@@ -203,7 +203,7 @@ def lead(view: DetailView) -> str:
     row, scene = view.row, view.scene
     if row.status != Status.PENDING or view.foresight is None:
         return _ended(view)
-    zone = scene.tenant.timezone
+    zone = scene.zone
     due = words.relative(row.due_at, scene.now, zone)
     first = _("Due %(when)s.", when=due) if row.due_at > scene.now else _("It was due %(when)s.", when=due)
     if scene.paused:
@@ -218,14 +218,14 @@ def _quiet_then(row: FollowUp, scene: Scene) -> list[str]:
     until = scene.quiet_until(row.agent, row.due_at) if row.due_at > scene.now else None
     if until is None:
         return []
-    return [_("At its time it would wait until %(at)s.", at=words.clock(until, scene.tenant.timezone))]
+    return [_("At its time it would wait until %(at)s.", at=words.clock(until, scene.zone))]
 
 
 def _would(verdict: Verdict, scene: Scene) -> str:
     if verdict.block is not None:
         return _("As things stand it would be blocked: %(why)s.", why=words.block(verdict.block))
     if verdict.defer_until is not None:
-        until = words.day_and_time(verdict.defer_until, scene.now, scene.tenant.timezone)
+        until = words.day_and_time(verdict.defer_until, scene.now, scene.zone)
         return _("As things stand it would wait for the end of quiet hours, %(until)s.", until=until)
     return _("As things stand it would fire.")
 
@@ -235,7 +235,7 @@ def _ended(view: DetailView) -> str:
     if row.status == Status.FIRED:
         fired = _("Fired %(when)s.", when=words.distance(row.fired_at or row.updated_at, scene.now))
         return fired + " " + asked.stands(view.task, scene.now) if row.task_id else fired
-    when = words.relative(row.updated_at, scene.now, scene.tenant.timezone)
+    when = words.relative(row.updated_at, scene.now, scene.zone)
     if row.status == Status.BLOCKED:
         why = words.block(row.blocked_reason)
         return _("Blocked %(when)s: %(why)s. Nothing was sent.", when=when, why=why)

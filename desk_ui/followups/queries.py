@@ -1,7 +1,7 @@
 """What the follow-ups pages read: the filter, a page of thin rows, the tabs' counts, and one timeline."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Self
@@ -10,20 +10,18 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
+from desk_ui import filters, local_time
 from desk_ui.paging import MOST_COUNTED, ROWS, Cursor, Page, TooSlow, time_limit
 from jobs.schedule import sweeps
-from models import text
 from models.audit import AuditEvent, Result
 from models.declarations import Declared
 from models.deliveries import Delivery
 from models.endpoints import WebhookEndpoint
-from models.errors import Invalid
-from models.followups.policy import policies, policy_of
+from models.followups.policy import policy_of
 from models.followups.records import Block, FollowUp, Status
+from models.followups.standing import Standing
 from models.outbox import OutboxEvent
-from models.tenants import Feature, Tenant, held_agents
-
-INTERVALS_UNTIL_OVERDUE = 3
+from models.tenants import Tenant
 
 
 class Tab(StrEnum):
@@ -43,9 +41,16 @@ class Tab(StrEnum):
         return self.status is Status.PENDING
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """All that defines the list, as it stands in the address."""
+@dataclass(frozen=True)
+class Filters(filters.Filters):
+    """All that defines the list. `since` and `until` are in the page's zone, of what the tab orders by."""
+
+    readers = {
+        "tab": filters.one_of(Tab),
+        "blocked": filters.one_of(Block),
+        "since": local_time.as_typed,
+        "until": local_time.as_typed,
+    }
 
     tab: Tab = Tab.PENDING
     agent: str | None = None
@@ -53,51 +58,8 @@ class Filters:
     reason: str | None = None
     customer: str | None = None
     blocked: Block | None = None
-
-    @classmethod
-    def from_args(cls, args: Mapping[str, str]) -> tuple[Self, list[Invalid]]:
-        """The filter, and what of `args` can't be used and was left out."""
-        found: dict[str, Any] = {}
-        unusable: list[Invalid] = []
-        for one in fields(cls):
-            value = args.get(one.name, "").strip()
-            if not value:
-                continue
-            try:
-                found[one.name] = _READERS.get(one.name, _as_text)(one.name, value)
-            except Invalid as fault:
-                unusable.append(fault)
-        return cls(**found), unusable
-
-    def as_params(self, **changes: Any) -> dict[str, str]:
-        """The address's parameters, defaults left out."""
-        changed = replace(self, **changes)
-        given = {one.name: getattr(changed, one.name) for one in fields(changed)}
-        return {name: str(value) for name, value in given.items() if value and value != Tab.PENDING}
-
-    @property
-    def narrows(self) -> dict[str, str]:
-        """The filters that are set, without the tab."""
-        return {name: value for name, value in self.as_params().items() if name != "tab"}
-
-
-def _as_text(name: str, value: str) -> str:
-    return text.storable(value, name, longest=text.ID_LENGTH)
-
-
-def _as_tab(name: str, value: str) -> Tab:
-    if value not in set(Tab):
-        raise Invalid(name, f"can't be “{value[:40]}”; there are {', '.join(Tab)}")
-    return Tab(value)
-
-
-def _as_block(name: str, value: str) -> Block:
-    if value not in set(Block):
-        raise Invalid(name, f"can't be “{value[:40]}”; there are {', '.join(Block)}")
-    return Block(value)
-
-
-_READERS = {"tab": _as_tab, "blocked": _as_block}
+    since: str | None = None
+    until: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,60 +93,29 @@ THIN = tuple(
 _STATUS, _DUE_AT, _AGENT = ([one.key for one in THIN].index(name) for name in ("status", "due_at", "agent"))
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What decides how a row of a tenant stands at this moment, read once for a page."""
+@dataclass(frozen=True)
+class Scene(Standing):
+    """How the tenant's follow-ups stand while a page is made, whose times are read in `zone`."""
 
-    tenant: Tenant
-    declared: Declared
-    now: datetime
-    held: frozenset[str]
-    every: timedelta
-    paused: bool = field(default=False)
+    zone: str = "UTC"
 
     @classmethod
-    def of(cls, session: Session, tenant: Tenant, declared: Declared, now: datetime) -> Self:
-        return cls(
-            tenant=tenant,
-            declared=declared,
-            now=now,
-            held=frozenset(agent for _tenant, agent in held_agents(session, [tenant.id])),
-            every=sweeps(declared)["fire_followups"].interval,
-            paused=not tenant.has(Feature.FOLLOWUPS),
-        )
-
-    @property
-    def overdue_before(self) -> datetime:
-        return self.now - INTERVALS_UNTIL_OVERDUE * self.every
-
-    @property
-    def quiet(self) -> frozenset[str]:
-        """The agents in whose quiet hours it is now."""
-        return frozenset(agent for agent in policies(self.declared) if self.is_quiet(agent))
-
-    def is_quiet(self, agent: str) -> bool:
-        return self.quiet_until(agent, self.now) is not None
-
-    def quiet_until(self, agent: str, at: datetime) -> datetime | None:
-        """When the agent's quiet hours that hold at `at` end; None outside them."""
-        policy = policy_of(self.declared, agent).policy
-        return policy.quiet_hours.end_of(at) if policy and policy.quiet_hours else None
+    def read(cls, session: Session, tenant: Tenant, declared: Declared, now: datetime, zone: str) -> Self:
+        found = cls.of(session, tenant, declared, sweeps(declared)["fire_followups"].interval, now)
+        return replace(found, zone=zone)
 
     def row(self, columns: Sequence[Any]) -> Row:
         status, due_at, agent = columns[_STATUS], columns[_DUE_AT], columns[_AGENT]
         policy = policy_of(self.declared, agent).policy
-        held = agent in self.held
-        waits = status == Status.PENDING and due_at < self.overdue_before
-        overdue = waits and not held and not self.paused and not self.is_quiet(agent)
         zone = policy.quiet_hours.zone if policy and policy.quiet_hours else None
-        return Row(*columns, overdue, held, zone)
+        return Row(*columns, self.is_overdue(status, due_at, agent), agent in self.held, zone)
 
 
 def page(
     session: Session, scene: Scene, filters: Filters, after: Cursor | None, limit: timedelta
 ) -> Page[Row]:
     """One page of the list. Raises `TooSlow`."""
-    order = FollowUp.due_at if filters.tab.waits else FollowUp.updated_at
+    order = order_of(filters.tab)
     newest_first = not filters.tab.waits
     query = select(*THIN).where(*_conditions(scene, filters))
     if after is not None:
@@ -216,7 +147,7 @@ def _count(session: Session, scene: Scene, filters: Filters, limit: timedelta) -
     capped: Select[Any] = select(FollowUp.id).where(*_conditions(scene, filters)).limit(MOST_COUNTED + 1)
     if not filters.narrows:
         # Keeps the planner on the tab's own index: a scan that hopes to fill the cap soon may not.
-        capped = capped.order_by(FollowUp.due_at if filters.tab.waits else FollowUp.updated_at)
+        capped = capped.order_by(order_of(filters.tab))
     try:
         with time_limit(session, limit):
             return session.scalars(select(func.count()).select_from(capped.subquery())).one()
@@ -236,13 +167,21 @@ def _conditions(scene: Scene, filters: Filters) -> list[ColumnElement[bool]]:
     if filters.blocked is not None and filters.tab is Tab.BLOCKED:
         found.append(FollowUp.blocked_reason == filters.blocked.value)
     if filters.tab is Tab.OVERDUE:
-        found.append(FollowUp.due_at < scene.overdue_before)
-        resting = sorted(scene.held | scene.quiet)
-        if resting:
-            found.append(FollowUp.agent.not_in(resting))
-        if scene.paused:
-            found.append(FollowUp.tenant_id < 0)
-    return found
+        found.append(scene.overdue())
+    return [*found, *_within(scene, filters)]
+
+
+def _within(scene: Scene, filters: Filters) -> Iterator[ColumnElement[bool]]:
+    order, zone = order_of(filters.tab), scene.zone
+    if filters.since is not None:
+        yield order >= local_time.bound(filters.since, zone)
+    if filters.until is not None:
+        yield order < local_time.bound(filters.until, zone)
+
+
+def order_of(tab: Tab) -> Any:
+    """The column that the rows of `tab` stand by."""
+    return FollowUp.due_at if tab.waits else FollowUp.updated_at
 
 
 def agents(declared: Declared, filters: Filters) -> list[str]:

@@ -11,12 +11,12 @@ from desk_ui.followups.detail import DetailView, detail
 from desk_ui.followups.queries import Filters, Scene
 from desk_ui.followups.waiting import waiting
 from desk_ui.htmx import render_block, render_page
-from desk_ui.paging import Cursor, Page, TooSlow
+from desk_ui.listing import asked_by_address
+from desk_ui.paging import Page
 from desk_ui.permissions import Permission, requires
 from desk_ui.requests import settings_of
 from models import declarations
 from models.base import db
-from models.errors import Invalid
 from models.followups import booking
 
 
@@ -27,36 +27,20 @@ def tenant_home() -> Response:
 
 @requires(Permission.SEE)
 def index() -> Any:
-    filters, unusable = Filters.from_args(request.args)
-    notes = [views.left_out(fault) for fault in unusable]
-    scene = scene_at_hand()
-    after = None
-    try:
-        after = Cursor.decode(request.args["after"]) if request.args.get("after") else None
-    except Invalid as fault:
-        notes.append(views.left_out(fault))
-    try:
-        page = queries.page(db.session(), scene, filters, after, _limit())
-    except TooSlow as fault:
-        page, notes = Page([], None), [*notes, fault.detail]
-    shown = views.ListView(
-        scene,
-        filters,
-        page,
-        notes,
-        after.encode() if after else None,
-        waiting=waiting(db.session(), scene, filters),
-    )
-    return render_page("followups/list.html", "list", view=shown)
+    asked, scene = asked_by_address(Filters), scene_at_hand()
+    page, notes = asked.read(lambda *given: queries.page(db.session(), scene, *given))
+    found = waiting(db.session(), scene, asked.filters)
+    view = views.ListView(asked, page, notes, scene=scene, waiting=found)
+    return render_page("followups/list.html", "list", view=view)
 
 
 @requires(Permission.SEE)
 def counts() -> Any:
     """The tabs with their counts, which come after the page."""
-    filters, _notes = Filters.from_args(request.args)
-    found = queries.counts(db.session(), scene_at_hand(), filters, _limit())
-    shown = views.ListView(scene_at_hand(), filters, Page([], None), [], None, found)
-    return render_block("followups/list.html", "tabs", view=shown)
+    asked, scene = asked_by_address(Filters), scene_at_hand()
+    found = queries.counts(db.session(), scene, asked.filters, settings_of(current_app).statement_timeout)
+    view = views.ListView(asked, Page([], None), [], found, scene=scene)
+    return render_block("followups/list.html", "tabs", view=view)
 
 
 @requires(Permission.SEE)
@@ -78,8 +62,4 @@ def detail_of(followup_id: UUID) -> DetailView | None:
 
 def scene_at_hand() -> Scene:
     session = db.session()
-    return Scene.of(session, g.tenant, declarations.current(session), g.now)
-
-
-def _limit() -> Any:
-    return settings_of(current_app).statement_timeout
+    return Scene.read(session, g.tenant, declarations.current(session), g.now, g.zone)

@@ -1,11 +1,10 @@
 """What the follow-ups templates show: each value in words, so that the templates stay dumb."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any
-from urllib.parse import urlencode
+from typing import Self
 from uuid import UUID
 
 from flask import current_app, g, url_for
@@ -16,10 +15,10 @@ from desk_ui import words
 from desk_ui.followups import queries
 from desk_ui.followups.queries import Entry, Filters, Row, Scene, Tab
 from desk_ui.followups.waiting import Waiting
-from desk_ui.paging import Page
+from desk_ui.listing import Listing
 from desk_ui.permissions import Permission, refusal
 from desk_ui.translating import gettext as _
-from models.errors import Conflict, Invalid
+from models.errors import Conflict
 from models.followups import transitions
 from models.followups.records import Block, FollowUp, Status
 
@@ -63,14 +62,17 @@ def refusal_to_cancel(row: Row | FollowUp) -> str | None:
 
 def became(row: Row | FollowUp, scene: Scene) -> str:
     """What became of a row that can't be cancelled: `Fired 3 s ago`."""
-    when = words.relative(row.fired_at or row.updated_at, scene.now, scene.tenant.timezone)
+    when = words.relative(row.fired_at or row.updated_at, scene.now, scene.zone)
     return f"{mark(row).word} {when}"
 
 
-def why_not_cancelled(row: Row | FollowUp, fault: Conflict, scene: Scene, last: Entry | None) -> str:
-    """The words of a refused cancel, with what happened meanwhile, and who did it where that is known."""
-    if row.status in (Status.FIRED, Status.BLOCKED):
-        return _("%(became)s, so it can't be cancelled.", became=became(row, scene))
+def why_refused(row: Row | FollowUp, fault: Conflict, scene: Scene, last: Entry | None, cannot: str) -> str:
+    """The words of a refused act, with what happened meanwhile, and who did it where that is known.
+
+    `cannot` says what can't be done: `it can't be cancelled`.
+    """
+    if row.status == Status.FIRED or (row.status == Status.BLOCKED and last and "blocked" in last.action):
+        return _("%(became)s, so %(cannot)s.", became=became(row, scene), cannot=cannot)
     if last is None:
         return fault.detail
     return _(
@@ -81,29 +83,6 @@ def why_not_cancelled(row: Row | FollowUp, fault: Conflict, scene: Scene, last: 
     )
 
 
-def left_out(fault: Invalid) -> str:
-    """What of the address could not be used, in words."""
-    if fault.field == "after":
-        return _("This place in the list can't be found, so the list begins at its start.")
-    if fault.field == "tab":
-        return _("There is no such tab, so what is pending is shown.")
-    if fault.field == "blocked":
-        return _("There is no such cause, so all causes are shown.")
-    name = names()[fault.field]
-    return _("The filter %(name)s can't be used as it was given, so it was left out.", name=name)
-
-
-def names() -> dict[str, str]:
-    """The filters by name."""
-    return {
-        "agent": _("Agent"),
-        "arm": _("Arm"),
-        "reason": _("Reason"),
-        "customer": _("Customer"),
-        "blocked": _("Blocked"),
-    }
-
-
 def aside(row: Row, scene: Scene) -> str:
     """What matters next about a row, in the fewest words."""
     if row.status == Status.BLOCKED:
@@ -111,12 +90,12 @@ def aside(row: Row, scene: Scene) -> str:
     if row.status == Status.CANCELLED:
         return _("by %(who)s", who=row.cancelled_by) if row.cancelled_by else ""
     if row.status == Status.FIRED:
-        return _("was due %(when)s", when=words.relative(row.at, scene.now, scene.tenant.timezone))
+        return _("was due %(when)s", when=words.relative(row.at, scene.now, scene.zone))
     return _waiting_aside(row, scene)
 
 
 def _waiting_aside(row: Row, scene: Scene) -> str:
-    zone = scene.tenant.timezone
+    zone = scene.zone
     if scene.paused:
         return _("follow-ups are switched off")
     if row.held:
@@ -158,6 +137,7 @@ class Line:
     arm: str
     version: int
     cancel_url: str | None
+    reschedule_url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,39 +146,50 @@ class Addresses:
 
     shown: tuple[str, ...]
     cancel: tuple[str, ...]
+    reschedule: tuple[str, ...]
+
+    @classmethod
+    def of(cls, query: str) -> Self:
+        """Each with the list's own `query`, to come back to."""
+        tenant = g.tenant.key
+        return cls(
+            *(
+                tuple(
+                    url_for(f"followups.{endpoint}", tenant=tenant, followup_id=NIL, **given).split(str(NIL))
+                )
+                for endpoint, given in (
+                    ("show", {"list": query or None}),
+                    ("cancel", {}),
+                    ("ask_reschedule", {"list": query or None, "shown": "row"}),
+                )
+            )
+        )
 
 
 @dataclass(frozen=True)
-class ListView:
+class ListView(Listing[Filters, Row]):
     """The list page."""
 
-    scene: Scene
-    filters: Filters
-    page: Page[Row]
-    notes: list[str]
-    after: str | None
-    counts: dict[Tab, int | None] | None = None
-    waiting: Waiting | None = None
-
+    endpoint = "followups.index"
+    label = _l("Follow-ups by state")
     tabs = TABS
+    hot = frozenset({Tab.OVERDUE})
+    names = {
+        "agent": _l("Agent"),
+        "arm": _l("Arm"),
+        "reason": _l("Reason"),
+        "customer": _l("Customer"),
+        "blocked": _l("Blocked"),
+        "since": _l("From"),
+        "until": _l("Before"),
+    }
+
+    scene: Scene = field(kw_only=True)
+    waiting: Waiting | None = None
 
     @property
     def agents(self) -> list[str]:
         return queries.agents(self.scene.declared, self.filters)
-
-    @cached_property
-    def query(self) -> str:
-        """The list's own address, place included, without the tenant: what a detail page leads back to."""
-        return urlencode(self.filters.as_params() | self._place)
-
-    @cached_property
-    def here(self) -> str:
-        """This page of the list."""
-        return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params(), **self._place)
-
-    @property
-    def _place(self) -> dict[str, str]:
-        return {"after": self.after} if self.after else {}
 
     @cached_property
     def may_act(self) -> bool:
@@ -208,23 +199,18 @@ class ListView:
     def has_acts(self) -> bool:
         return self.filters.tab.waits and self.may_act
 
-    def url(self, **changes: Any) -> str:
-        return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params(**changes))
+    def shown_value(self, name: str, value: str) -> str:
+        if name == "blocked":
+            return words.block(value)
+        return value.replace("T", " ") if name in ("since", "until") else value
 
-    def url_after(self, cursor: str) -> str:
-        return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params(), after=cursor)
+    def url_of_tab(self, tab: Tab) -> str:
+        """Without the cause, which only one tab has."""
+        return self.url(tab=tab, blocked=self.filters.blocked if tab is Tab.BLOCKED else None)
 
     @property
-    def counts_url(self) -> str:
-        return url_for("followups.counts", tenant=g.tenant.key, **self.filters.as_params())
-
-    @property
-    def chips(self) -> list[tuple[str, str, str]]:
-        """Each filter that is set: its name, its value, and the list without it."""
-        return [
-            (names()[name], words.block(value) if name == "blocked" else value, self.url(**{name: None}))
-            for name, value in self.filters.narrows.items()
-        ]
+    def later(self) -> str:
+        return _("Later ones") if self.filters.tab.waits else super().later
 
     @property
     def blocks(self) -> list[tuple[str, str]]:
@@ -233,10 +219,7 @@ class ListView:
     @property
     def lines(self) -> Iterator[Line]:
         """The rows in words. What is alike in all of them is made once: a page holds fifty."""
-        tenant = g.tenant.key
-        shown = url_for("followups.show", tenant=tenant, followup_id=NIL, list=self.query or None)
-        cancel = url_for("followups.cancel", tenant=tenant, followup_id=NIL)
-        addresses = Addresses(tuple(shown.split(str(NIL))), tuple(cancel.split(str(NIL))))
+        addresses = Addresses.of(self.query)
         states: dict[tuple[str, bool, bool], Markup] = {}
         for row in self.page.rows:
             stands = (row.status, row.overdue, row.held or self.scene.paused)
@@ -246,7 +229,7 @@ class ListView:
             yield self._line(row, states[stands], addresses)
 
     def _line(self, row: Row, state: Markup, addresses: Addresses) -> Line:
-        zone = self.scene.tenant.timezone
+        zone = self.scene.zone
         at = self._when(row)
         gone = row.status != self.filters.tab.status
         id = str(row.id)
@@ -266,6 +249,7 @@ class ListView:
             arm=row.arm,
             version=row.version,
             cancel_url=id.join(addresses.cancel) if acts else None,
+            reschedule_url=id.join(addresses.reschedule) if acts else None,
         )
 
     @staticmethod

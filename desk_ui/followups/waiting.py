@@ -33,7 +33,7 @@ class Waiting:
     @property
     def says(self) -> str:
         """How many wait, of which kind, for whom and since when, in one sentence."""
-        since = words.day_and_time(self.tasks[0].since, self.scene.now, self.scene.tenant.timezone)
+        since = words.day_and_time(self.tasks[0].since, self.scene.now, self.scene.zone)
         return _(
             "%(tasks)s: %(agents)s; waiting since %(since)s.",
             tasks=self._kinds(),

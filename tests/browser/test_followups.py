@@ -113,7 +113,7 @@ def test_cancel_acts_once_when_the_button_is_clicked_twice(desk, open_page, foll
 def test_cancel_is_done_on_the_page_of_one_follow_up(desk, open_page, followup):
     with open_page() as page:
         desk.sign_in(page)
-        FollowUps(page, desk.url).open().row(followup.customer).get_by_role("link").click()
+        FollowUps(page, desk.url).open().row(followup.customer).get_by_role("link").first.click()
         expect(page.get_by_role("heading", level=1)).to_contain_text(followup.customer)
         page.get_by_role("button", name="Cancel this follow-up").click()
         expect(page.get_by_text("Nothing was sent.")).to_be_visible()
@@ -132,7 +132,7 @@ def test_cancel_works_by_keyboard_alone_and_keeps_its_place(desk, open_page, fol
         page.keyboard.press("Enter")
         listed.says("Cancelled the follow-up to")
         # What was pressed is gone; the focus stays in its row.
-        expect(listed.row(followup.customer).get_by_role("link")).to_be_focused()
+        expect(listed.row(followup.customer).get_by_role("link").first).to_be_focused()
         page.keyboard.press("Escape")
         expect(page.locator("[data-toast]")).to_have_count(0)
 
@@ -150,7 +150,7 @@ def test_filter_leaves_blank_fields_out_of_the_address(desk, open_page, followup
     with open_page() as page:
         desk.sign_in(page)
         listed = FollowUps(page, desk.url).open("?tab=fired")
-        page.get_by_role("searchbox", name="Customer").fill(followup.customer)
+        page.get_by_role("searchbox", name="Customer", exact=True).fill(followup.customer)
         page.get_by_role("button", name="Filter").click()
         page.wait_for_url(f"**/acme/followups?tab=fired&customer={followup.customer}")
         page.get_by_role("link", name="Remove the filter Customer").click()

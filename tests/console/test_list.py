@@ -149,8 +149,8 @@ def test_filter_narrows_and_stands_in_the_address_when_set(desk, acme, lead, nam
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("tab=foo", "There is no such tab, so what is pending is shown."),
-        ("blocked=foo", "There is no such cause, so all causes are shown."),
+        ("tab=foo", "There is no such tab, so the first one is shown."),
+        ("blocked=foo", "The filter Blocked can't be used as it was given"),
         ("after=zz", "This place in the list can't be found, so the list begins at its start."),
         ("after=99999999999999999999999-00", "This place in the list can't be found"),
         ("customer=%00", "The filter Customer can't be used as it was given, so it was left out."),

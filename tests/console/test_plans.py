@@ -104,7 +104,7 @@ CASES = {
 def test_no_list_scans_the_table_whatever_it_is_narrowed_to(app, many, now):
     with app.app_context():
         session = db.session()
-        scene = Scene.of(session, many, Declared(), now)
+        scene = Scene.read(session, many, Declared(), now, "UTC")
         for name, filters in CASES.items():
             for after in (None, Cursor(now - timedelta(days=1), uuid4())):
                 [plan] = plans_of(session, lambda: queries.page(session, scene, filters, after, LIMIT))  # noqa: B023
@@ -119,7 +119,7 @@ def test_pending_list_goes_by_its_own_index_and_scans_without_it(app, many, now)
     """The test above can fail: without the index, the pending list is no longer read in its order."""
     with app.app_context():
         session = db.session()
-        scene = Scene.of(session, many, Declared(), now)
+        scene = Scene.read(session, many, Declared(), now, "UTC")
 
         def plan():
             [found] = plans_of(session, lambda: queries.page(session, scene, Filters(), None, LIMIT))
@@ -143,7 +143,7 @@ def test_pending_list_goes_by_its_own_index_and_scans_without_it(app, many, now)
 def test_counts_read_no_more_than_they_show(app, many, now):
     with app.app_context():
         session = db.session()
-        scene = Scene.of(session, many, Declared(), now)
+        scene = Scene.read(session, many, Declared(), now, "UTC")
         found = plans_of(session, lambda: queries.counts(session, scene, Filters(), LIMIT))
         assert [plan for plan in found if scans(plan)] == []
         counted = queries.counts(session, scene, Filters(), LIMIT)
@@ -155,7 +155,7 @@ def test_counts_read_no_more_than_they_show(app, many, now):
 def test_page_of_one_reads_by_its_key(app, many, now):
     with app.app_context():
         session = db.session()
-        scene = Scene.of(session, many, Declared(), now)
+        scene = Scene.read(session, many, Declared(), now, "UTC")
         id = session.query(FollowUp.id).filter(FollowUp.tenant_id == many.id).first()[0]
         found = plans_of(session, lambda: queries.one(session, scene, id))
         assert [plan for plan in found if scans(plan)] == []

@@ -1,6 +1,5 @@
-// Where the tabs don't fit, the one that is shown stands in view.
-const current = document.querySelector(".tabs [aria-current]");
-if (current) {
-  const tabs = current.parentElement;
-  tabs.scrollLeft = current.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - current.offsetWidth) / 2;
-}
+// Where the tabs or the areas don't fit, the one that is shown stands in view.
+document.querySelectorAll(".tabs [aria-current], .areas [aria-current]").forEach((current) => {
+  const row = current.closest(".tabs, .areas");
+  row.scrollLeft = current.offsetLeft - row.offsetLeft - (row.clientWidth - current.offsetWidth) / 2;
+});

@@ -1,0 +1,94 @@
+"""Asking before an act: what will happen, to how many, what it needs; a page, or a dialog over one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from desk_ui.htmx import is_htmx, render_page
+from models.errors import Invalid
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing to fill in. `kind` is a type of input, or `textarea`, `choice` or `choices`.
+
+    `options` are the values and words of a choice; `value` is what stands in the field, for `choices` all
+    that are ticked, divided by spaces.
+    """
+
+    name: str
+    label: str
+    kind: str = "text"
+    value: str = ""
+    hint: str = ""
+    required: bool = True
+    longest: int = 200
+    options: Sequence[tuple[str, str]] = ()
+    autocomplete: str = "off"
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question. `says` are its sentences, `facts` names and values, `note` what changed meanwhile.
+
+    `verb` stands on the button and names the number where there are several; `kind` is `primary`, or
+    `danger` for what reaches a customer or can't be undone. With `refusal` the button is off and says why.
+    `hidden` goes with the form, the row's version among it.
+    """
+
+    title: str
+    verb: str
+    url: str
+    back: str
+    says: Sequence[str] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    fields: Sequence[Field] = ()
+    hidden: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "primary"
+    refusal: str | None = None
+    note: str = ""
+
+    def refilled(self, given: Mapping[str, str], fault: Invalid | None = None, note: str = "") -> Self:
+        """The same with what was typed kept, and what is wrong said beside its field, or over all."""
+        known = {one.name for one in self.fields}
+        beside = fault.field if fault and fault.field in known else None
+        fields = [
+            replace(
+                one,
+                value=_typed(given, one),
+                fault=fault.why if fault and one.name == beside else "",
+            )
+            for one in self.fields
+        ]
+        over = fault.detail if fault and beside is None else ""
+        return replace(self, fields=fields, note=note or over)
+
+
+def _typed(given: Mapping[str, str], one: Field) -> str:
+    if one.kind == "password":
+        return ""
+    if one.kind == "choices" and hasattr(given, "getlist"):
+        return " ".join(given.getlist(one.name))
+    return given.get(one.name, "")
+
+
+def show(ask: Ask) -> str:
+    """The page of `ask`, or its dialog alone for HTMX."""
+    return render_page("components/ask.html", "dialog", ask=ask, in_dialog=is_htmx())
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is shown once after an act: a secret, to be copied now."""
+
+    title: str
+    says: Sequence[str]
+    label: str
+    secret: str
+    back: str
+
+
+def tell(told: Told) -> str:
+    """The page of `told`, or its dialog alone for HTMX."""
+    return render_page("components/told.html", "dialog", told=told)

@@ -1,0 +1,66 @@
+"""Search that goes straight to what was meant: an id to its page, a customer or a reason to their list."""
+
+from typing import Any
+from uuid import UUID
+
+from flask import Flask, g, redirect, render_template, request, url_for
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from desk_ui.followups.queries import Tab
+from desk_ui.permissions import Permission, requires
+from models import text
+from models.base import db
+from models.followups.records import AgentTask, FollowUp
+from models.tenants import Tenant
+
+TABS = (Tab.PENDING, Tab.BLOCKED, Tab.FIRED, Tab.CANCELLED)
+
+
+def register(app: Flask) -> None:
+    app.add_url_rule("/<tenant:tenant>/search", "search.find", find)
+
+
+@requires(Permission.SEE)
+def find() -> Any:
+    """To the one thing that `q` names, or a page that says that there is none."""
+    wanted = request.args.get("q", "").strip()
+    found = _place(db.session(), g.tenant, wanted) if wanted and text.is_storable(wanted) else None
+    if found is not None:
+        endpoint, values = found
+        return redirect(url_for(endpoint, tenant=g.tenant.key, **values), 303)
+    return render_template("search/nothing.html", wanted=wanted[: text.ID_LENGTH]), 404
+
+
+def _place(session: Session, tenant: Tenant, wanted: str) -> tuple[str, dict[str, Any]] | None:
+    """The endpoint and arguments of what `wanted` names in `tenant`."""
+    followup_id = _followup_named(session, tenant, wanted)
+    if followup_id is not None:
+        return "followups.show", {"followup_id": followup_id}
+    for name, column in (("customer", FollowUp.customer), ("reason", FollowUp.reason)):
+        tab = _first_tab(session, tenant, column == wanted)
+        if tab is not None:
+            return "followups.index", {name: wanted, **({} if tab is Tab.PENDING else {"tab": tab.value})}
+    return None
+
+
+def _followup_named(session: Session, tenant: Tenant, wanted: str) -> UUID | None:
+    """The follow-up with this id, or the one that made the task with it."""
+    try:
+        id = UUID(wanted)
+    except ValueError:
+        return None
+    own = select(FollowUp.id).where(FollowUp.tenant_id == tenant.id, FollowUp.id == id)
+    tasks = select(AgentTask.followup_id).where(AgentTask.tenant_id == tenant.id, AgentTask.id == id)
+    return session.scalars(own).one_or_none() or session.scalars(tasks).one_or_none()
+
+
+def _first_tab(session: Session, tenant: Tenant, condition: ColumnElement[bool]) -> Tab | None:
+    """The first tab that holds such rows."""
+    for tab in TABS:
+        query = select(FollowUp.id).where(
+            FollowUp.tenant_id == tenant.id, FollowUp.status == tab.status.value, condition
+        )
+        if session.scalars(query.limit(1)).first() is not None:
+            return tab
+    return None

@@ -1,0 +1,102 @@
+from datetime import timedelta
+
+from models import clock, tenants
+from models.followups import transitions
+from tests.console.visiting import SETTER_UP
+
+LIST = "/acme/followups"
+
+
+def asked(visitor, followup):
+    return visitor.open(f"{LIST}/{followup.id}/rescheduling?shown=row&list=agent%3Dstore-support")
+
+
+def form_of(visitor, followup):
+    return asked(visitor, followup).form("/rescheduling")
+
+
+def test_reschedule_asks_with_what_it_is_about_when_opened(desk, acme, lead):
+    followup = desk.followup(acme, customer="c-1042", reason="pix pending")
+    page = asked(lead, followup)
+    assert page.status == 200
+    for words in ("c-1042", "pix pending", "In UTC.", "Nothing is sent now."):
+        assert words in page.text
+
+
+def test_reschedule_moves_it_and_comes_back_to_the_list_when_there_is_no_script(desk, acme, lead):
+    followup = desk.followup(acme, customer="c-1042")
+    answer = lead.press(form_of(lead, followup), at="2099-08-14T10:00")
+    assert answer.status == 303
+    assert answer.headers["Location"] == f"{LIST}?agent=store-support"
+    assert "Rescheduled the follow-up to c-1042 for 14 Aug 2099 10:00." in lead.follow(answer).text
+    assert desk.read(acme, followup.id).at.isoformat() == "2099-08-14T10:00:00+00:00"
+    [event] = desk.audit("followup.rescheduled")
+    assert event.actor_label == "lead@acme.test"
+
+
+def test_reschedule_gives_the_row_closes_the_dialog_and_says_so_when_htmx_asks(desk, acme, lead):
+    followup = desk.followup(acme)
+    answer = lead.press(form_of(lead, followup), htmx=True, at="2099-08-14T10:00")
+    assert answer.status == 200
+    assert f'hx-target="#followup-{followup.id}"' in answer.html
+    assert '<hx-partial hx-target="#dialog" hx-swap="innerHTML"></hx-partial>' in answer.html
+    assert "Rescheduled" in answer.text
+
+
+def test_reschedule_names_the_field_and_keeps_what_was_typed_when_the_time_is_past(desk, acme, lead):
+    followup = desk.followup(acme)
+    answer = lead.press(form_of(lead, followup), at="2020-08-14T10:00")
+    assert answer.status == 422
+    assert "Must be ahead of now." in answer.text
+    assert 'value="2020-08-14T10:00"' in answer.html
+    assert desk.audit("followup.rescheduled") == []
+
+
+def test_reschedule_is_a_conflict_that_keeps_what_was_typed_when_the_row_moved(desk, acme, lead):
+    followup = desk.followup(acme)
+    form = form_of(lead, followup)
+    later = clock.now() + timedelta(days=9)
+    desk.tell(
+        lambda session: transitions.reschedule(
+            session, acme.id, followup.id, later, actor=SETTER_UP, now=clock.now()
+        )
+    )
+    answer = lead.press(form, at="2099-08-14T10:00")
+    assert answer.status == 409
+    assert "Rescheduled" in answer.text and "so nothing was done" in answer.text
+    assert 'value="2099-08-14T10:00"' in answer.html
+    assert desk.read(acme, followup.id).at == later
+    assert [event.result for event in desk.audit("followup.rescheduled")] == ["success", "refused"]
+
+
+def test_reschedule_is_off_with_the_reason_when_it_was_cancelled_meanwhile(desk, acme, lead):
+    followup = desk.followup(acme)
+    form = form_of(lead, followup)
+    desk.tell(
+        lambda session: transitions.cancel(session, acme.id, followup.id, actor=SETTER_UP, now=clock.now())
+    )
+    answer = lead.press(form, at="2099-08-14T10:00")
+    assert answer.status == 409
+    assert "This follow-up is cancelled, so it can't be rescheduled." in answer.text
+
+
+def test_reschedule_is_not_found_when_it_is_of_another_tenant(desk, acme, lead):
+    other = desk.followup(desk.tenant("other"))
+    assert lead.open(f"{LIST}/{other.id}/rescheduling").status == 404
+    own = form_of(lead, desk.followup(acme))
+    own.action = own.action.replace(own.action.split("/")[3], str(other.id))
+    assert lead.press(own, at="2099-08-14T10:00").status == 404
+
+
+def test_reschedule_reads_the_time_in_the_zone_of_the_tenant(desk, lead, acme, app):
+    madrid = desk.tell(
+        lambda session: tenants.add(
+            session, key="madrid", name=None, timezone="Europe/Madrid", actor=SETTER_UP, now=clock.now()
+        )
+    )
+    followup = desk.followup(madrid)
+    person = desk.visitor("lead@madrid.test", madrid, "lead")
+    form = person.open(f"/madrid/followups/{followup.id}/rescheduling").form("/rescheduling")
+    assert person.press(form, at="2031-03-30T02:30").status == 422  # the clocks skip it
+    assert person.press(form, at="2031-08-14T10:00").status == 303
+    assert desk.read(madrid, followup.id).at.isoformat() == "2031-08-14T08:00:00+00:00"
