@@ -3,9 +3,11 @@
 from typing import Any
 
 import structlog
-from flask import Flask, flash, make_response, redirect, render_template, request
+from flask import Flask, flash, g, make_response, redirect, render_template, request
 from flask_babel import gettext as _
+from flask_security.core import AnonymousUser
 from flask_wtf.csrf import CSRFError
+from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException, InternalServerError
 from werkzeug.wrappers import Response
 
@@ -23,6 +25,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(CSRFError, _expired)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(DeskError, _desk_error)
+    app.register_error_handler(OperationalError, _database_away)
 
 
 def _expired(error: CSRFError) -> Any:
@@ -58,6 +61,22 @@ def _desk_error(error: DeskError) -> Any:
     code = {NotFound: 404, Forbidden: 403, Invalid: 422}.get(type(error), 409)
     title, words = _words(code) if code == 404 else (_("This can't be done"), error.detail)
     return _page(code, title, words)
+
+
+def _database_away(error: OperationalError) -> Any:
+    """503: the database was busy for longer than a page waits, or is away."""
+    if outside_console(request.path):
+        raise error
+    log.warning("the database was busy or away", error=str(error.orig))
+    rollback(db.session())
+    # The page is made without the database, so it knows nobody; the templates are given Flask-Login's user.
+    g.operator = g.tenant = None
+    g.memberships = []
+    g._login_user = AnonymousUser()
+    words = _("The database is busy or can't be reached. Come back in a moment, and check what was saved.")
+    answer = _page(503, _("Not available at the moment"), words)
+    answer.headers["Retry-After"] = "5"
+    return answer
 
 
 def _words(error: HTTPException | int) -> tuple[str, str]:

@@ -9,13 +9,13 @@ from flask import Blueprint, Flask, Response, current_app, g, jsonify, request
 from sqlalchemy.exc import SQLAlchemyError
 
 from desk_ui import metrics
+from desk_ui.requests import settings_of
 from jobs import queues, schedule
 from jobs import redis as servers
 from jobs.app import MIGRATIONS
 from models import declarations, sweep_states
 from models.base import db
 from models.database import is_current
-from models.settings import Settings
 
 blueprint = Blueprint("health", __name__)
 
@@ -24,7 +24,6 @@ SHOWN = 300
 
 
 def register(app: Flask) -> None:
-    """Add this part to `app`."""
     app.register_blueprint(blueprint)
 
 
@@ -59,7 +58,11 @@ def figures() -> Response | tuple[Response, int]:
     """Figures for Prometheus: with the token of `DESK_METRICS_TOKEN`, else for this machine alone."""
     if not _may_read_figures():
         return jsonify(status="refused", detail="The figures need the token of DESK_METRICS_TOKEN."), 401
-    return Response(metrics.render(_settings(), g.now), content_type=metrics.CONTENT_TYPE)
+    try:
+        return Response(metrics.render(settings_of(current_app), g.now), content_type=metrics.CONTENT_TYPE)
+    except SQLAlchemyError as error:
+        detail = f"The database can't be used ({type(error).__name__})."
+        return jsonify(status="unready", faults={"database": detail}), 503
 
 
 def _answer(checks: dict[str, Check]) -> tuple[Response, int]:
@@ -67,11 +70,6 @@ def _answer(checks: dict[str, Check]) -> tuple[Response, int]:
     if faults:
         return jsonify(status="unready", faults=faults), 503
     return jsonify(status="ok"), 200
-
-
-def _settings() -> Settings:
-    found: Settings = current_app.extensions["desk_settings"]
-    return found
 
 
 def _database() -> str | None:
@@ -94,7 +92,7 @@ def _migrations() -> str | None:
 
 def _redis() -> str | None:
     try:
-        servers.connect(_settings(), timeout=2).ping()
+        servers.connect(settings_of(current_app), timeout=2).ping()
     except servers.NoServer as error:
         return str(error)
     except redis.RedisError as error:
@@ -104,7 +102,7 @@ def _redis() -> str | None:
 
 def _workers() -> str | None:
     try:
-        alive = queues.alive_workers(servers.connect(_settings(), timeout=2), g.now)
+        alive = queues.alive_workers(servers.connect(settings_of(current_app), timeout=2), g.now)
     except (redis.RedisError, servers.NoServer):
         return "Without Redis no worker can be seen."
     missing = [name for name in queues.QUEUES if not alive[name]]
@@ -123,7 +121,7 @@ def _schedule() -> str | None:
 
 
 def _may_read_figures() -> bool:
-    token = _settings().metrics_token
+    token = settings_of(current_app).metrics_token
     if token is None:
         return _is_this_machine()
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")

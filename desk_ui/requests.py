@@ -16,12 +16,10 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def register(app: Flask) -> None:
-    settings: Settings = app.extensions["desk_settings"]
     app.before_request(_begin)
     app.after_request(_name)
     app.teardown_request(_end)
-    if settings.trusted_proxies:
-        hops = settings.trusted_proxies
+    if hops := settings_of(app).trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
 
 
