@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +20,9 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
 BUSY_TIMEOUT_MS = 10_000
+# SQLite's write lock has no queue: who waits asks again every 100 ms, and meets no moment at which it is free
+# while another connection takes it again and again. So one that has held it for this long lets go that long.
+HELD_FOR_S, AT_ONCE_S, GIVES_WAY_S = 0.5, 0.005, 0.12
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -171,7 +175,24 @@ def _begin(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
         # The pragma holds for the connection, so it is set at each begin; IMMEDIATE takes the write lock
         # before the first read, so that what a transition read can't be stale.
+        if not reading:
+            _give_way(connection)
         connection.exec_driver_sql(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
     elif reading:
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+
+
+def _give_way(connection: Connection) -> None:
+    """Wait for a moment where this connection has held SQLite's write lock for long, in many transactions."""
+    now = time.monotonic()
+    if now - connection.info.get("ended", 0.0) > AT_ONCE_S:
+        connection.info["held_since"] = now
+    elif now - connection.info["held_since"] > HELD_FOR_S:
+        time.sleep(GIVES_WAY_S)
+        connection.info["held_since"] = time.monotonic()
+
+
+@event.listens_for(Engine, "commit")
+def _ended(connection: Connection) -> None:
+    connection.info["ended"] = time.monotonic()
