@@ -71,8 +71,6 @@ class Delivery(Base):
             postgresql_where=next_attempt_at.is_not(None),
             sqlite_where=next_attempt_at.is_not(None),
         ),
-        Index("ix_delivery_tenant_state", "tenant_id", "state", "id"),
-        Index("ix_delivery_tenant_endpoint", "tenant_id", "endpoint_id", "id"),
         Index("ix_delivery_state_updated", "state", "updated_at", "id"),
     )
 

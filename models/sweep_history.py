@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from models.sweeping import Counts
-from models.sweeps import RunStatus, SlotState, SweepFault, SweepRun, SweepSlot
+from models.sweeps import RunStatus, SlotState, SweepFault, SweepLease, SweepRun, SweepSlot
 from models.transactions import commit
 
 KEPT = timedelta(days=7)
@@ -51,7 +51,8 @@ def _runs(session: Session, cutoff: datetime, size: int) -> int:
 
 def _last_good_runs(session: Session) -> list[int]:
     kept: list[int] = []
-    for name in session.scalars(select(SweepSlot.name).distinct()).all():
+    # Each sweep that ever ran on the schedule has its lease's row.
+    for name in session.scalars(select(SweepLease.name)).all():
         last = (
             select(SweepRun.id)
             .where(SweepRun.name == name, SweepRun.status == RunStatus.OK.value, SweepRun.by_hand.is_(False))

@@ -103,7 +103,6 @@ class SweepRun(Base):
             postgresql_where=status == RunStatus.RUNNING.value,
             sqlite_where=status == RunStatus.RUNNING.value,
         ),
-        Index("ix_sweep_run_slot_id", "slot_id"),
     )
 
 
@@ -120,10 +119,7 @@ class SweepFault(Base):
     error: Mapped[str] = mapped_column(Text)
     at: Mapped[datetime]
 
-    __table_args__ = (
-        Index("ix_sweep_fault_run_id", "run_id"),
-        Index("ix_sweep_fault_tenant_id_at", "tenant_id", "at"),
-    )
+    __table_args__ = (Index("ix_sweep_fault_run_id", "run_id"),)
 
 
 class SweepLease(Base):

@@ -133,7 +133,6 @@ def upgrade() -> None:
         postgresql_where=sa.text("status = 'running'"),
         sqlite_where=sa.text("status = 'running'"),
     )
-    op.create_index("ix_sweep_run_slot_id", "sweep_run", ["slot_id"], unique=False)
     op.create_index("ix_sweep_run_started_at", "sweep_run", ["started_at"], unique=False)
     op.create_table(
         "sweep_slot",
@@ -535,9 +534,6 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_outcome_tenant_id")),
         sa.PrimaryKeyConstraint("tenant_id", "id", name=op.f("pk_outcome")),
     )
-    op.create_index(
-        "ix_outcome_agent", "outcome", ["tenant_id", "agent", "kind", "occurred_at"], unique=False
-    )
     op.create_index("ix_outcome_created", "outcome", ["tenant_id", "created_at"], unique=False)
     op.create_index("ix_outcome_customer", "outcome", ["tenant_id", "customer"], unique=False)
     op.create_table(
@@ -601,7 +597,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sweep_fault")),
     )
     op.create_index("ix_sweep_fault_run_id", "sweep_fault", ["run_id"], unique=False)
-    op.create_index("ix_sweep_fault_tenant_id_at", "sweep_fault", ["tenant_id", "at"], unique=False)
     op.create_table(
         "task_event",
         sa.Column(
@@ -677,10 +672,6 @@ def upgrade() -> None:
         sqlite_where=sa.text("next_attempt_at IS NOT NULL"),
     )
     op.create_index("ix_delivery_state_updated", "delivery", ["state", "updated_at", "id"], unique=False)
-    op.create_index(
-        "ix_delivery_tenant_endpoint", "delivery", ["tenant_id", "endpoint_id", "id"], unique=False
-    )
-    op.create_index("ix_delivery_tenant_state", "delivery", ["tenant_id", "state", "id"], unique=False)
     op.create_index("uq_delivery_event_endpoint", "delivery", ["event_id", "endpoint_id"], unique=True)
     op.create_table(
         "kept_answer",
@@ -787,8 +778,6 @@ def downgrade() -> None:
     op.drop_index("ix_kept_answer_created_at", table_name="kept_answer")
     op.drop_table("kept_answer")
     op.drop_index("uq_delivery_event_endpoint", table_name="delivery")
-    op.drop_index("ix_delivery_tenant_state", table_name="delivery")
-    op.drop_index("ix_delivery_tenant_endpoint", table_name="delivery")
     op.drop_index("ix_delivery_state_updated", table_name="delivery")
     op.drop_index(
         "ix_delivery_due",
@@ -801,7 +790,6 @@ def downgrade() -> None:
     op.drop_table("webhook_endpoint")
     op.drop_index("ix_task_event_task", table_name="task_event")
     op.drop_table("task_event")
-    op.drop_index("ix_sweep_fault_tenant_id_at", table_name="sweep_fault")
     op.drop_index("ix_sweep_fault_run_id", table_name="sweep_fault")
     op.drop_table("sweep_fault")
     op.drop_index("ix_sign_in_link_expires_at", table_name="sign_in_link")
@@ -811,7 +799,6 @@ def downgrade() -> None:
     op.drop_table("purge_mark")
     op.drop_index("ix_outcome_customer", table_name="outcome")
     op.drop_index("ix_outcome_created", table_name="outcome")
-    op.drop_index("ix_outcome_agent", table_name="outcome")
     op.drop_table("outcome")
     op.drop_index(
         "uq_outbox_event_position",
@@ -950,7 +937,6 @@ def downgrade() -> None:
     op.drop_index("ix_sweep_slot_slot_at", table_name="sweep_slot")
     op.drop_table("sweep_slot")
     op.drop_index("ix_sweep_run_started_at", table_name="sweep_run")
-    op.drop_index("ix_sweep_run_slot_id", table_name="sweep_run")
     op.drop_index(
         "ix_sweep_run_running",
         table_name="sweep_run",

@@ -278,5 +278,4 @@ class Outcome(Base):
     __table_args__ = (
         Index("ix_outcome_customer", "tenant_id", "customer"),
         Index("ix_outcome_created", "tenant_id", "created_at"),
-        Index("ix_outcome_agent", "tenant_id", "agent", "kind", "occurred_at"),
     )

@@ -1,19 +1,16 @@
 """Each statement of the domain over 100,000 rows goes by an index, and is seen to miss it once dropped."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import event, func, select
-from sqlalchemy.engine import Connection
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from models import bulk, erasure, tenants
-from models.base import DeskSession, db, is_sqlite
+from models.base import db, is_sqlite
 from models.conversations import Conversation
 from models.declarations import Declared
 from models.followups import booking, contacts, deferrals, exporting, retention, stranded, transitions
@@ -24,6 +21,7 @@ from models.messages import Message
 from models.tenants import Tenant
 from models.transactions import commit
 from tests.conftest import T
+from tests.plans.watching import Large, Work, assert_goes_by
 from tests.support.create import API
 
 pytestmark = pytest.mark.slow
@@ -32,40 +30,14 @@ ROWS = 100_000
 CHUNK = 10_000
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
-LARGE = {"follow_up", "contact", "agent_task", "task_event", "outcome", "message", "conversation"} | {
-    "revoke_event",
-    "audit_event",
-    "outbox_event",
-}
+LARGE = frozenset(
+    {"follow_up", "contact", "agent_task", "task_event", "outcome", "message", "conversation"}
+    | {"revoke_event", "audit_event", "outbox_event"}
+)
 AGENTS = [f"agent-{number}" for number in range(20)]
 POLICY = {"followup": {"max_frequency": "2/24h", "silence_after_sends": 9}}
 DECLARED = Declared(1, {"agents": dict.fromkeys(AGENTS, POLICY)})
 NOW = T + 400 * DAY
-
-
-class BoundSession(DeskSession):
-    """On the connection that it is given, where the application's would choose its engine."""
-
-    def get_bind(self, *_args: Any, **_given: Any) -> Any:
-        return self.bind
-
-
-@dataclass
-class Large:
-    """A database with 100,000 rows of each kind, of one tenant of three."""
-
-    connection: Connection
-    tenant_id: int
-
-    def session(self) -> Session:
-        """A session whose commits stay within the connection's transaction, so that all is rolled back."""
-        return BoundSession(
-            db, bind=self.connection, join_transaction_mode="create_savepoint", expire_on_commit=False
-        )
-
-    @property
-    def dialect(self) -> str:
-        return self.connection.dialect.name
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -86,7 +58,7 @@ def filled(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.fixture
 def large(filled: int) -> Iterator[Large]:
     with db.engine.connect() as connection:
-        yield Large(connection, filled)
+        yield Large(connection, filled, LARGE)
 
 
 def fill() -> int:
@@ -229,68 +201,6 @@ ROWS_OF: list[tuple[Any, Callable[[int, int], dict[str, Any]]]] = [
 ]
 
 
-@dataclass
-class Seen:
-    """The plans of what a session ran on large tables: the statement, and its steps."""
-
-    plans: list[tuple[str, list[str]]] = field(default_factory=list)
-
-    def scans(self) -> list[str]:
-        """Steps that walk through a large table row by row."""
-        return [
-            f"{step}\n    in {statement}"
-            for statement, steps in self.plans
-            for step in steps
-            if walks(step) and not takes_the_first(statement, steps)
-        ]
-
-    def uses(self, index: str) -> bool:
-        return any(index in step.split() for _statement, steps in self.plans for step in steps)
-
-
-def walks(step: str) -> bool:
-    words = step.replace("->", "").split()
-    if words[:1] == ["SCAN"]:
-        return words[1] in LARGE
-    return words[:2] == ["Seq", "Scan"] and words[3] in LARGE
-
-
-def takes_the_first(statement: str, steps: list[str]) -> bool:
-    """Whether the rows come in an index's order and the statement ends after a few: then it is no walk."""
-    in_order = all("USING" in step and "INDEX" in step for step in steps if walks(step))
-    return " LIMIT " in statement and in_order and not any("TEMP B-TREE" in step for step in steps)
-
-
-def watched(large: Large, work: Callable[[Session, Tenant], None], *, dropped: str | None = None) -> Seen:
-    """Do `work`, explaining each statement before it runs, with its very parameters; then roll all back."""
-    seen = Seen()
-
-    def explain(
-        _connection: Any, cursor: Any, statement: str, parameters: Any, _context: Any, many: bool
-    ) -> None:
-        if not statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE", "INSERT", "WITH")):
-            return
-        prefix = "EXPLAIN QUERY PLAN " if large.dialect == "sqlite" else "EXPLAIN "
-        probe = cursor.connection.cursor()
-        probe.execute(
-            prefix + statement, parameters[0] if many and isinstance(parameters, list) else parameters
-        )
-        seen.plans.append((" ".join(statement.split()), [str(row[-1]) for row in probe.fetchall()]))
-        probe.close()
-
-    transaction = large.connection.begin()
-    if dropped:
-        large.connection.exec_driver_sql(f"DROP INDEX {dropped}")
-    event.listen(large.connection, "before_cursor_execute", explain)
-    try:
-        with large.session() as session:
-            work(session, tenants.get(session, "t2"))
-    finally:
-        event.remove(large.connection, "before_cursor_execute", explain)
-        transaction.rollback()
-    return seen
-
-
 def fire(session: Session, _tenant: Tenant) -> None:
     counts = fire_due(session, declared=DECLARED, now=NOW, limit=2_000)
     assert counts.own["fired"] > 100
@@ -336,6 +246,16 @@ def erase(session: Session, tenant: Tenant) -> None:
     assert erasure.erase_customer(session, tenant, "c-41", actor=API, now=NOW)["followups"] == 2
 
 
+def wait_for_agent(session: Session, tenant: Tenant) -> None:
+    found = stranded.waiting_tasks(session, tenant.id, before=NOW, limit=101, agent=AGENTS[0])
+    assert {task.agent for task in found} == {AGENTS[0]}
+
+
+def wait_for_customer(session: Session, tenant: Tenant) -> None:
+    found = stranded.waiting_tasks(session, tenant.id, before=NOW, limit=101, customer="c-100")
+    assert [task.customer for task in found] == ["c-100"] * 2
+
+
 def announce(session: Session, _tenant: Tenant) -> None:
     stranded.announce(session, after=SECOND, now=NOW + DAY)
 
@@ -345,7 +265,7 @@ def export(session: Session, tenant: Tenant) -> None:
     assert next(rows)
 
 
-WORK: list[tuple[Callable[[Session, Tenant], None], list[str]]] = [
+WORK: list[tuple[Work, list[str]]] = [
     (fire, ["ix_follow_up_due", "ix_follow_up_customer", "uq_contact_customer"]),
     (forget, ["ix_follow_up_deferred"]),
     (book, ["ix_follow_up_customer", "uq_contact_customer"]),
@@ -359,32 +279,12 @@ WORK: list[tuple[Callable[[Session, Tenant], None], list[str]]] = [
     (erase, ["ix_message_customer", "ix_message_conversation", "ix_conversation_customer"]),
     (erase, ["ix_message_writer", "ix_revoke_event_customer", "ix_task_event_task"]),
     (announce, ["ix_follow_up_due", "ix_follow_up_failing", "ix_agent_task_waiting"]),
+    (wait_for_agent, ["ix_agent_task_waiting"]),
+    (wait_for_customer, ["ix_agent_task_customer"]),
     (export, ["ix_follow_up_created"]),
 ]
 
 
-def fault(seen: Seen, index: str | None) -> str | None:
-    """What is wrong with the plans: a walk through a large table, or that `index` is not gone by."""
-    scans = seen.scans()
-    if scans:
-        return "\n".join(scans)
-    if index is not None and not seen.uses(index):
-        return f"{index} is not used:\n" + "\n".join(str(plan) for plan in seen.plans)
-    return None
-
-
-def misses(large: Large, work: Callable[[Session, Tenant], None], index: str) -> bool:
-    """Whether the test sees it when `index` is gone; without a unique one the work itself may fail."""
-    try:
-        return fault(watched(large, work, dropped=index), index) is not None
-    except SQLAlchemyError:
-        return index.startswith("uq_")
-
-
 @pytest.mark.parametrize(("work", "indexes"), WORK, ids=lambda given: getattr(given, "__name__", ""))
 def test_statements_go_by_their_indexes_and_are_seen_not_to_when_one_is_dropped(large, work, indexes):
-    seen = watched(large, work)
-    assert fault(seen, None) is None
-    for index in indexes:
-        assert fault(seen, index) is None
-        assert misses(large, work, index)
+    assert_goes_by(large, work, indexes)
