@@ -49,7 +49,7 @@ def check(connection: Connection, evidence: Evidence) -> list[str]:
 
 
 def _shown(connection: Connection, query: str) -> str | None:
-    rows = connection.execute(query).fetchall()  # type: ignore[call-overload]
+    rows = connection.execute(query).fetchall()
     if not rows:
         return None
     listed = "; ".join(", ".join(map(str, row)) for row in rows[:SHOWN])
@@ -220,7 +220,7 @@ def everything_came_to_rest(_connection: Connection, evidence: Evidence) -> Iter
 
 def _rows(connection: Connection, query: str, given: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
     with connection.cursor(row_factory=dict_row) as cursor:
-        return cursor.execute(query, given).fetchall()  # type: ignore[call-overload]
+        return cursor.execute(query, given).fetchall()
 
 
 CHECKS: tuple[Check, ...] = (

@@ -43,7 +43,7 @@ def lines(run: Run, found: list[str]) -> Iterator[str]:
         yield f"  {kind}: {_listed(counts)}"
     with run.world.connect() as connection:
         for name, query in TABLES.items():
-            counts = Counter(dict(connection.execute(query).fetchall()))  # type: ignore[call-overload]
+            counts = Counter(dict(connection.execute(query).fetchall()))
             yield f"{name}: {counts.total()} ({_listed(counts)})"
     accepted = sum(seen.accepted for seen in evidence.received)
     yield f"webhooks: {len(evidence.received)} received, {accepted} accepted"

@@ -1,6 +1,7 @@
 """One run: the load under faults for so long, then everything comes to rest, then the evidence is whole."""
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ RESTLESS = {
     "runs at work": "SELECT count(*) FROM sweep_run WHERE status = 'running' AND name <> 'deliver'",
 }
 AHEAD = "SELECT id FROM follow_up WHERE status = 'pending' AND due_at > now() AND deferred_until IS NULL"
+QUEUED = "SELECT id FROM agent_task WHERE status = 'queued' ORDER BY created_at, id LIMIT 300"
 OPEN = "SELECT count(*) FROM delivery WHERE next_attempt_at IS NOT NULL"
 
 
@@ -68,8 +70,9 @@ def _settle(world: World, chaos: Chaos, load: Load, seed: int) -> None:
     load.stop()
     _await(world, load.is_over, LOAD_OVER_WITHIN_S, "the load")
     _bring_forward(world, seed)
-    for what, query in RESTLESS.items():
-        _await(world, lambda query=query: world.ask(query) == 0, SETTLED_WITHIN_S, what)
+    _await_rest(world)
+    _work_off(world, seed)
+    _await_rest(world)
     world.processes.stop()
     _drain(world)
     world.evidence.received = list(world.sink.seen)
@@ -84,6 +87,28 @@ def _await(world: World, condition: Callable[[], bool], within: float, what: str
             return
         world.look_after()
         time.sleep(0.2)
+
+
+def _await_rest(world: World) -> None:
+    for what, query in RESTLESS.items():
+        _await(world, lambda query=query: world.ask(query) == 0, SETTLED_WITHIN_S, what)  # type: ignore[misc]
+
+
+def _work_off(world: World, seed: int) -> None:
+    """Two runtimes go for all tasks that are left, in the same order."""
+    with world.connect() as connection:
+        waiting = [str(row[0]) for row in connection.execute(QUEUED)]
+
+    def claim_all(name: str) -> None:
+        client = Client(world.address, world.token, world.evidence, Random(f"{seed}:{name}"))
+        for id in waiting:
+            client.call("claim", "POST", f"/tasks/{id}/claim", {}, id=id)
+        client.close()
+
+    rivals = [threading.Thread(target=claim_all, args=(name,), daemon=True) for name in ("first", "second")]
+    for rival in rivals:
+        rival.start()
+    _await(world, lambda: not any(rival.is_alive() for rival in rivals), LOAD_OVER_WITHIN_S, "the claims")
 
 
 def _bring_forward(world: World, seed: int) -> None:

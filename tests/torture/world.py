@@ -16,10 +16,10 @@ import psycopg
 from jobs.redis import Embedded, free_port
 from tests.support import postgres, redis
 from tests.support.processes import Process, Processes, running
+from tests.support.sink import sink
 from tests.support.waiting import eventually
-from tests.torture import sink as sinks
 from tests.torture.evidence import Evidence, Outage
-from tests.torture.sink import MoodySink
+from tests.torture.sink import ALL, PICKY, MoodySink
 
 TENANT = "acme"
 # The ceiling of all agents, in SQL of the checker too.
@@ -142,7 +142,7 @@ def world(folder: Path, seed: int) -> Iterator[World]:
     with (
         postgres.server(durable=True) as server,
         redis.server(folder) as embedded,
-        sinks.sink.sink(kind=MoodySink) as receiver,
+        sink(kind=MoodySink) as receiver,
     ):
         postgres.execute(server, "CREATE DATABASE torture")
         database = postgres.database_url(server, "torture")
@@ -171,7 +171,7 @@ def _prepare(world: World, port: int) -> None:
     ]
     world.look_after()
     eventually(world.is_up, within=READY_WITHIN_S, what="the web process")
-    for path, types in ((sinks.ALL, ["*"]), (sinks.PICKY, ["task.created", "followup.blocked"])):
+    for path, types in ((ALL, ["*"]), (PICKY, ["task.created", "followup.blocked"])):
         body = {"url": world.sink.url(path), "event_types": types}
         made = world.call("POST", "/endpoints", json=body)
         assert made.status_code == 201, made.text
