@@ -97,6 +97,12 @@ def page(name: str, *given: str) -> None:
     print(getattr(pages, name)(*given))  # noqa: T201
 
 
+def ask(link: str, path: str, *typed: list[str]) -> None:
+    from tests.kills import pages
+
+    print(pages.ask_and_press(link, path, **dict(typed)))  # noqa: T201
+
+
 def up_link() -> None:
     """The link that `desk up` prints, without all that `desk up` runs."""
     from desk_ui.cli.processes import _first_link
@@ -106,4 +112,5 @@ def up_link() -> None:
 
 if __name__ == "__main__":
     kind, *arguments = json.loads(sys.argv[1])
-    {"domain": domain, "api": api, "page": page, "up_link": up_link}[kind](*arguments)
+    kinds = {"domain": domain, "api": api, "page": page, "ask": ask, "up_link": up_link}
+    kinds[kind](*arguments)

@@ -42,3 +42,10 @@ def cancel_fired(link: str, followup: str, other: str) -> int:
     form = visitor.open(f"/acme/followups/{other}").form(f"/acme/followups/{other}/cancellation")
     form.action = f"/acme/followups/{followup}/cancellation"
     return visitor.press(form).status
+
+
+def ask_and_press(link: str, path: str, **typed: str) -> int:
+    """The form of the question at `path`, filled in and sent."""
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    return visitor.press(visitor.open(path).form(path.partition("?")[0]), **typed).status

@@ -240,6 +240,11 @@ def _api(method: str, path: str, body: Any = None, *, key: str | None = "k") -> 
     return ["api", method, path, body, key]
 
 
+def _ask(path: str, **typed: str) -> list[Any]:
+    """Open the question at `path`, fill it in, and press its button."""
+    return ["ask", "{link}", path, *map(list, typed.items())]
+
+
 BOOKING = {
     "agent": "store-support",
     "customer": "c-1",
@@ -437,6 +442,12 @@ SCENARIOS: dict[str, Scenario] = {
     "console.followups.cancel": Scenario(
         ["page", "cancel", "{link}", "{id}"],
         CANCELLED,
+        _person_and(Setting.booked),
+        repeats=False,
+    ),
+    "console.followups.reschedule": Scenario(
+        _ask("/acme/followups/{id}/rescheduling", at="2131-01-01T00:00"),
+        _plus(audit=1),
         _person_and(Setting.booked),
         repeats=False,
     ),
