@@ -136,9 +136,9 @@ def _set_paused(
     row = session.get(SweepPause, name, populate_existing=True)
     if row is None:
         row = SweepPause(name=name, paused=False, by=actor.label, at=now)
-        session.add(row)
     if row.paused == paused:
-        return row
+        return row  # one that is not stored stays so: its `at` would begin the judging of lateness anew
+    session.add(row)
     row.paused, row.reason, row.by, row.at = paused, reason, actor.label, now
     _append(session, platform.id, "paused" if paused else "resumed", name, actor, now)
     return row

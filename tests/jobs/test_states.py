@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 
 from models import sweep_runs, sweep_slots, sweep_states
 from models.actors import Actor
@@ -162,6 +162,25 @@ def test_resume_starts_the_judgement_anew_when_the_sweep_was_paused_for_long(ses
     assert [e.action for e in events(session)] == ["sweep.paused", "sweep.resumed"]
     assert state(session, now + 1_090 * S).late_since is None
     assert state(session, now + 1_091 * S).late_since == now + 1_090 * S
+
+
+def test_resume_changes_nothing_when_the_sweep_was_never_paused(session, now):
+    ran_ok(session, now)
+    row = resume(session, now + 60 * S)
+    assert (row.name, row.paused) == (NAME, False)
+    assert events(session) == []
+    assert state(session, now + 91 * S).late_since == now + 90 * S
+
+
+def test_verbs_go_by_the_row_as_it_stands_when_the_session_saw_it_before(session, now):
+    seen = pause(session, now)
+    assert seen.paused
+    session.connection().execute(text("UPDATE sweep_pause SET paused = false"))
+    sweep_states.run_by_hand(session, NAME, known=[NAME], actor=ADMIN, now=now)
+    session.connection().execute(text("UPDATE sweep_pause SET paused = true"))
+    pause(session, now + S)
+    assert [e.action for e in events(session)] == ["sweep.paused", "sweep.run_by_hand"]
+    assert state(session, now + S).paused.at == now
 
 
 def test_slot_of_a_paused_sweep_leaves_a_skipped_run_with_the_reason(session, now):
