@@ -5,17 +5,21 @@ BIN := .venv/bin
 PORT ?=
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 PYTHON ?=
+# Kept byte code saves each process of a test compiling everything anew, whatever this shell has set.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test test-fast bench lint types screenshots coverage audit-deps lock clean test-needs
+.PHONY: help run test test-fast mutants torture bench lint types screenshots coverage audit-deps lock clean test-needs
 
 help:
 	@echo "make run          install, then run everything on this machine, with demo data on an empty database"
 	@echo "make test         every test: both databases, Redis, Chromium (under 15 minutes)"
 	@echo "make test-fast    the tests that need neither browser nor processes (under a minute)"
 	@echo "make lint types   style, imports, templates; static types"
+	@echo "make torture      all processes under load, killed at random for 5 minutes; then everything is checked"
 	@echo "make bench        the benchmarks, as a table and JSON"
 	@echo "make screenshots  pictures of the pages, into screenshots/"
 	@echo "make coverage     every test with branch coverage"
+	@echo "make mutants      changes the policies and transitions in small ways, and lists what no test noticed"
 	@echo "make audit-deps   known faults of the locked dependencies"
 	@echo "make lock         compile requirements/*.txt from requirements/*.in"
 	@echo "make clean        remove .venv and caches; var/ with its data stays"
@@ -27,12 +31,23 @@ test: .venv/.test test-needs
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 test-fast: .venv/.test test-needs
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
 
 coverage: .venv/.test test-needs
 	$(BIN)/python -m coverage run --branch --source models,jobs,desk_ui --parallel-mode -m pytest -q
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report --skip-covered --sort cover
+
+# Begun anew each time: what survived once is not asked again by itself. No PostgreSQL is started, since these
+# tests run on SQLite alone; mypy is found on the path.
+mutants: .venv/.test
+	rm -rf mutants
+	PATH="$(CURDIR)/$(BIN):$$PATH" DESK_TEST_POSTGRES=unused $(BIN)/mutmut run --max-children $(WORKERS)
+	$(BIN)/mutmut results
+
+# DESK_TORTURE_SECONDS is how long the load and the faults last; coming to rest takes a few minutes more.
+torture: .venv/.test test-needs
+	$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED))
 
 bench: .venv/.test test-needs
 	$(BIN)/python -m bench
@@ -62,7 +77,7 @@ lock: .venv/.base
 	$(COMPILE) requirements/test.in -o requirements/test.txt
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-results *.egg-info build
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-results mutants *.egg-info build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. Its stamps: .python (there is one, with uv), .base (what runs), .test (also what tests).

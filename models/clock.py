@@ -2,6 +2,8 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import available_timezones
 
 from models.errors import Invalid
 
@@ -17,6 +19,12 @@ _DURATION = re.compile(r"([0-9]{1,9})([smhd])")
 def now() -> datetime:
     """The current time, aware, in UTC, with microseconds."""
     return datetime.now(UTC)
+
+
+@cache
+def zones() -> frozenset[str]:
+    """The names of all time zones. Looking for them reads some hundreds of files, so it is done once."""
+    return frozenset(available_timezones())
 
 
 def micros(at: datetime) -> int:

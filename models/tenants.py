@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
-from zoneinfo import available_timezones
 
 from sqlalchemy import Boolean, ForeignKey, Integer, String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -13,6 +12,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from models import audit, text
 from models.actors import Actor
 from models.base import Base
+from models.clock import zones
 from models.errors import Conflict, Invalid, NotFound
 from models.transitions import check_version
 
@@ -77,7 +77,7 @@ def add(
         raise Invalid("key", "must be 1 to 63 of a-z, 0-9, _ and -, and begin with a letter or digit")
     if key in RESERVED_KEYS:
         raise Invalid("key", f"can't be {key}, which the addresses use")
-    if timezone not in available_timezones():
+    if timezone not in zones():
         raise Invalid("timezone", f"is not a known time zone: {timezone}")
     if session.scalars(select(Tenant.id).where(Tenant.key == key)).first() is not None:
         raise Conflict(f"There is a tenant {key} already.")

@@ -1,18 +1,22 @@
 """Fixtures that every test may use: both databases, fresh for each test, and an application on them."""
 
+import gc
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
 from flask_migrate import upgrade
-from sqlalchemy import text
+from sqlalchemy import event, text
+from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
 from models.settings import Settings, from_env
@@ -27,6 +31,19 @@ T = datetime(2031, 8, 14, 12, 0, tzinfo=UTC)
 SERVER = "DESK_TEST_POSTGRES"
 
 _servers = ExitStack()
+
+
+@event.listens_for(Engine, "connect")
+def _wait_for_no_disk(connection: Any, _record: Any) -> None:
+    """As on the tests' PostgreSQL: a test's database need not outlive the machine."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA synchronous = OFF")
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays, so looking through it for garbage again and again is time lost."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

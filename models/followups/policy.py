@@ -4,12 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
-from functools import cache
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from models import text
-from models.clock import UNITS
+from models.clock import UNITS, zones
 from models.declarations import Declared, Fault
 from models.errors import Invalid
 from models.followups.keywords import Keyword, keyword
@@ -235,7 +234,7 @@ def _quiet_hours(section: Mapping[str, Any], path: str, faults: list[Fault]) -> 
         return None
     faults += [Fault(f"{path}.{n}", table[n], "is not a known field") for n in table if n not in QUIET_FIELDS]
     zone = table.get("timezone")
-    if not isinstance(zone, str) or zone not in _zones():
+    if not isinstance(zone, str) or zone not in zones():
         faults.append(Fault(f"{path}.timezone", zone, "is not a known IANA time zone"))
         zone = "UTC"
     start = _clock_time(table, "start", path, faults)
@@ -255,8 +254,3 @@ def _clock_time(table: Mapping[str, Any], name: str, path: str, faults: list[Fau
         faults.append(Fault(f"{path}.{name}", value, "must be HH:MM from 00:00 to 23:59"))
         return None
     return time(int(match[1]), int(match[2]))
-
-
-@cache
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
