@@ -186,11 +186,13 @@ def _begin(connection: Connection) -> None:
 def _give_way(connection: Connection) -> None:
     """Wait for a moment where this connection has held SQLite's write lock for long, in many transactions."""
     now = time.monotonic()
+    held_since = connection.info.get("held_since", now)
     if now - connection.info.get("ended", 0.0) > AT_ONCE_S:
-        connection.info["held_since"] = now
-    elif now - connection.info["held_since"] > HELD_FOR_S:
+        held_since = now
+    elif now - held_since > HELD_FOR_S:
         time.sleep(GIVES_WAY_S)
-        connection.info["held_since"] = time.monotonic()
+        held_since = time.monotonic()
+    connection.info["held_since"] = held_since
 
 
 @event.listens_for(Engine, "commit")
