@@ -7,7 +7,7 @@ from flask import Flask, flash, g, make_response, redirect, render_template, req
 from flask_babel import gettext as _
 from flask_security.core import AnonymousUser
 from flask_wtf.csrf import CSRFError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError
 from werkzeug.exceptions import HTTPException, InternalServerError
 from werkzeug.wrappers import Response
 
@@ -15,7 +15,7 @@ from desk_ui.addresses import local_path, outside_console
 from desk_ui.htmx import is_htmx, toast
 from models.base import db
 from models.errors import DeskError, Forbidden, Invalid, NotFound
-from models.transactions import rollback
+from models.transactions import is_refused_row, rollback, said
 
 log = structlog.get_logger(__name__)
 
@@ -26,6 +26,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(DeskError, _desk_error)
     app.register_error_handler(OperationalError, _database_away)
+    app.register_error_handler(DatabaseError, _database_refused)
 
 
 def _expired(error: CSRFError) -> Any:
@@ -77,6 +78,15 @@ def _database_away(error: OperationalError) -> Any:
     answer = _page(503, _("Not available at the moment"), words)
     answer.headers["Retry-After"] = "5"
     return answer
+
+
+def _database_refused(error: DatabaseError) -> Any:
+    """409: a constraint or a trigger of the database did not take the row, and would not the next time."""
+    if outside_console(request.path) or not is_refused_row(error):
+        raise error
+    log.error("the database refused a row", path=request.path, error=said(error))
+    rollback(db.session())
+    return _page(409, _("This can't be done"), _("The database refused to store it. Nothing was done."))
 
 
 def _words(error: HTTPException | int) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
 from models import faults
@@ -46,6 +46,17 @@ def savepoint(session: Session) -> Iterator[None]:
 def is_lost_race(error: DBAPIError) -> bool:
     """Whether PostgreSQL gave this transaction up for another's sake (deadlock, serialization)."""
     return getattr(error.orig, "sqlstate", None) in {"40P01", "40001"}
+
+
+def is_refused_row(error: DatabaseError) -> bool:
+    """Whether the database itself refused a row: a constraint, or a trigger that raises."""
+    by_trigger = getattr(error.orig, "sqlstate", None) == "P0001"
+    return by_trigger or isinstance(error, IntegrityError | DataError)
+
+
+def said(error: DBAPIError) -> str:
+    """What the database said, without what PostgreSQL adds of the row: customers' words are for no log."""
+    return str(error.orig).partition("\n")[0]
 
 
 def assert_none_open(session: Session) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from flask import Blueprint, Response, current_app, g, request
 from psycopg import errors as postgres_errors
 from pydantic import BaseModel
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 from werkzeug.exceptions import RequestEntityTooLarge
 
@@ -28,7 +28,7 @@ from models.errors import DeskError, Forbidden, Invalid
 from models.settings import Settings
 from models.tenants import Tenant
 from models.tokens import Scope
-from models.transactions import commit, rollback
+from models.transactions import commit, is_refused_row, rollback, said
 
 BASE = "/api/v1"
 ATTEMPTS = 3
@@ -188,6 +188,11 @@ def _answer(declared: Operation, parts: Mapping[str, Any]) -> Response:
     except OperationalError as error:
         rollback(session)
         return unavailable(error)
+    except DatabaseError as error:
+        rollback(session)
+        if not is_refused_row(error):
+            raise
+        return _refused_row(error)
 
 
 def _allow(declared: Operation, caller: Caller) -> None:
@@ -269,6 +274,14 @@ def _response(reply: Reply) -> Response:
     if reply.document is None:
         return Response(status=reply.status)
     return Response(reply.document.model_dump_json(), reply.status, mimetype="application/json")
+
+
+def _refused_row(error: DatabaseError) -> Response:
+    """409: it would be refused again; whoever runs the installation finds the cause in the log."""
+    current_app.logger.error("the database refused a row, request %s: %s", g.request_id, said(error))
+    return problems.problem(
+        "conflict", "The database refused to store this, and nothing was done. Its log says why."
+    )
 
 
 def unavailable(error: OperationalError) -> Response:
