@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from uuid import uuid4
 
 from flask import Flask, Response, current_app, g, request
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from models import clock, context, declarations
@@ -49,6 +50,15 @@ def _name(response: Response) -> Response:
 
 def _end(_error: BaseException | None) -> None:
     scope: ExitStack | None = g.pop("request_scope", None)
-    if scope is not None:
+    if scope is None:
+        return
+    try:
         db.session.remove()
+    except SQLAlchemyError as error:
+        # Its connection died after the answer was made, so there is nothing to roll back. Kept, the session
+        # would break the answer, and the next request that gets it.
+        current_app.logger.warning("a connection was lost at the end of a request: %s", error)
+        db.session.registry.clear()
+    finally:
+        # Whatever happens: a thread that stayed read-only would refuse every write from then on.
         scope.close()
