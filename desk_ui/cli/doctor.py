@@ -14,15 +14,14 @@ from sqlalchemy.orm import Session
 
 from desk_ui.cli.output import json_option, say
 from desk_ui.cli.work import make_folder_of
+from desk_ui.declared import faults
 from jobs import queues, schedule
 from jobs import redis as servers
 from jobs.app import MIGRATIONS, make_app
-from models import clock, declarations, retention, sweep_states
+from models import clock, declarations, sweep_states
 from models.base import db, is_sqlite, read_only
 from models.clock import iso
 from models.database import is_current
-from models.declarations import Declared, Fault
-from models.followups.policy import policies
 from models.settings import Settings, settings
 from models.sweeps import SweepSlot
 
@@ -144,16 +143,8 @@ def _declared(session: Session, here: Settings) -> Iterator[Check]:
         yield Check("desk.toml", True, f"version {in_force.version} is in force")
     else:
         yield Check("desk.toml", True, "it can be used; the next process that looks takes it")
-    for fault in declared_faults(declared):
+    for fault in faults(declared):
         yield Check(fault.path, False, str(fault), f"Correct it in {here.config_file.name}.")
-
-
-def declared_faults(declared: Declared) -> list[Fault]:
-    """Every fault of what is declared, whatever part of the file it is in."""
-    found = [*declarations.faults(declared), *schedule.faults(declared), *retention.faults(declared)]
-    for parsed in policies(declared).values():
-        found += parsed.faults
-    return found
 
 
 def _scheduler(session: Session) -> Check:
@@ -177,7 +168,7 @@ def _redis(here: Settings) -> Iterator[Check]:
     try:
         connection = servers.connect(here)
         before = clock.now()
-        seconds, micros = connection.time()  # type: ignore[misc]
+        seconds, micros = connection.time()
         after = clock.now()
     except servers.NoServer as error:
         yield Check("Redis", False, str(error))

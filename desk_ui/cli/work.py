@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from flask import Flask
 from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
@@ -27,7 +26,6 @@ from models.transactions import rollback
 class Work:
     """One command at work."""
 
-    app: Flask
     session: Session
     settings: Settings
     declared: Declared
@@ -55,7 +53,7 @@ def at_work() -> Iterator[Work]:
                 declarations.refresh(session, here.config_file, now)
             declared = declarations.current(session)
             rollback(session)
-            yield Work(app, session, here, declared, at_command_line(), now)
+            yield Work(session, here, declared, at_command_line(), now)
         finally:
             db.session.remove()
             db.engine.dispose()
