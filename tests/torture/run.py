@@ -17,6 +17,7 @@ from tests.torture.world import World, world
 
 LOAD_OVER_WITHIN_S = 150
 SETTLED_WITHIN_S = 180
+SWEPT_WITHIN_S = 300
 DRAINS = 20
 # Longer than the longest wait between two attempts of a delivery.
 LATER = timedelta(hours=26)
@@ -136,6 +137,8 @@ def _drain(world: World) -> None:
 
 
 def _sweep(world: World, *args: str) -> None:
-    done = world.processes.run("sweep", *args, "--json")
-    if done.returncode or json.loads(done.stdout)["errors"]:
-        world.evidence.unsettled.append(f"desk sweep {args[0]}: {done.stdout} {done.stderr}")
+    process = world.processes.desk("sweep", *args, "--json")
+    code = process.popen.wait(SWEPT_WITHIN_S)
+    told = [json.loads(line) for line in process.output().splitlines() if line.startswith("{")]
+    if code or any(counts["errors"] for counts in told):
+        world.evidence.unsettled.append(f"desk sweep {args[0]}: {process.output()[-800:]}")
