@@ -3,8 +3,9 @@
 from urllib.parse import urlsplit
 
 from flask import Flask
-from werkzeug.routing import BaseConverter, ValidationError
+from werkzeug.routing import BaseConverter, IntegerConverter, Map, ValidationError
 
+from desk_ui.paging import LARGEST_ID
 from models.tenants import RESERVED_KEYS
 
 # These answer machines: problem documents and plain text, never pages.
@@ -22,9 +23,16 @@ class TenantKey(BaseConverter):
         return value
 
 
+class RowId(IntegerConverter):
+    """`<id:…>` in a rule: a number that both databases can hold."""
+
+    def __init__(self, map: Map) -> None:
+        super().__init__(map, min=1, max=LARGEST_ID)
+
+
 def register(app: Flask) -> None:
-    """Must run before any rule with a tenant is added."""
-    app.url_map.converters["tenant"] = TenantKey
+    """Must run before any rule of the console is added."""
+    app.url_map.converters.update(tenant=TenantKey, id=RowId)
 
 
 def outside_console(path: str) -> bool:

@@ -45,6 +45,15 @@ class AuditEvent(Base):
         Index("ix_audit_event_type", "tenant_id", "resource_type", "at", "id"),
         Index("ix_audit_event_tenant_action", "tenant_id", "action", "at", "id"),
         Index("ix_audit_event_tenant_actor", "tenant_id", "actor_id", "at", "id"),
+        # What was refused or failed is seldom, and looked for.
+        Index(
+            "ix_audit_event_not_done",
+            "tenant_id",
+            "at",
+            "id",
+            postgresql_where=result != Result.SUCCESS.value,
+            sqlite_where=result != Result.SUCCESS.value,
+        ),
         Index(
             "ix_audit_event_unplaced",
             "id",

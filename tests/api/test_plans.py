@@ -14,11 +14,15 @@ from desk_ui.api import tasks as tasks_api
 from desk_ui.api.audit import AuditFilter
 from desk_ui.api.followups import FollowUpFilter
 from desk_ui.api.tasks import TaskFilter
+from desk_ui.audit import queries as audit_queries
+from desk_ui.paging import Cursor
 from models import outbox
+from models.audit import Result
 from models.base import db
 from models.followups.records import Status, TaskStatus
 from models.messages import Message
 from models.outbox import OutboxEvent
+from models.tenants import Tenant
 from models.transactions import commit
 from tests.conftest import T
 from tests.support.plans import analyze, assert_uses_index, without
@@ -99,7 +103,7 @@ def _audit(n, tenant):
     return {
         "tenant_id": tenant, "at": T + timedelta(seconds=n), "actor_type": "api", "actor_id": _rare(n),
         "actor_label": "x", "action": _rare(n), "resource_type": _rare(n), "resource_id": f"r{n % 20_000}",
-        "result": "success", "detail": {},
+        "result": "refused" if n % 5_000 == 1 else "success", "detail": {},
     }  # fmt: skip
 
 
@@ -134,6 +138,12 @@ def audits(session, tenant, **filters):
     return page_of(audit_api.filtered(session, tenant, AuditFilter(**filters)), audit_api.ORDER)
 
 
+def audit_pages(session, tenant, **filters):
+    after = Cursor(T + timedelta(seconds=ROWS // 2), 50_000)
+    found = session.get_one(Tenant, tenant)
+    return audit_queries.selected(session, found, "UTC", audit_queries.Filters(**filters), after)
+
+
 def tasks(session, tenant, **filters):
     return page_of(tasks_api.filtered(tenant, TaskFilter(**filters)), tasks_api.ORDER)
 
@@ -162,6 +172,12 @@ CASES = [
     (audits, {"resource_type": "rare"}, "audit_event", "ix_audit_event_type"),
     (audits, {"resource_type": "v2", "resource_id": "r17"}, "audit_event", "ix_audit_event_resource"),
     (audits, {"actor": "rare"}, "audit_event", "ix_audit_event_tenant_actor"),
+    (audit_pages, {}, "audit_event", "ix_audit_event_tenant_at"),
+    (audit_pages, {"action": "rare"}, "audit_event", "ix_audit_event_tenant_action"),
+    (audit_pages, {"kind": "rare"}, "audit_event", "ix_audit_event_type"),
+    (audit_pages, {"kind": "v2", "id": "r17"}, "audit_event", "ix_audit_event_resource"),
+    (audit_pages, {"actor": "rare"}, "audit_event", "ix_audit_event_tenant_actor"),
+    (audit_pages, {"result": Result.REFUSED}, "audit_event", "ix_audit_event_not_done"),
     (messages, {}, "message", "ix_message_conversation"),
     (events, {}, "outbox_event", "ix_outbox_event_tenant_position"),
     (events, {"event_type": "rare"}, "outbox_event", "ix_outbox_event_tenant_type_position"),

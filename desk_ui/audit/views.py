@@ -1,0 +1,168 @@
+"""What the audit templates show: each event in words."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+from flask import g, url_for
+from flask_babel import lazy_gettext as _l
+
+from desk_ui import words
+from desk_ui.audit.queries import Chain, Filters, Row
+from desk_ui.listing import Listing
+from desk_ui.permissions import Permission, refusal
+from desk_ui.translating import gettext as _
+from models.audit import AuditEvent, Result
+
+# The sealing runs every five minutes.
+LATE = timedelta(minutes=15)
+RESULTS = {Result.SUCCESS: _l("Done"), Result.REFUSED: _l("Refused"), Result.ERROR: _l("Failed")}
+KINDS = {
+    "agent": _l("Agent"),
+    "audit": _l("Audit"),
+    "contact": _l("Contact"),
+    "customer": _l("Customer"),
+    "endpoint": _l("Endpoint"),
+    "followup": _l("Follow-up"),
+    "operator": _l("Operator"),
+    "sweep": _l("Sweep"),
+    "tenant": _l("Tenant"),
+    "token": _l("API token"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A result by shape, colour and word."""
+
+    shape: str
+    tone: str
+    word: str
+
+
+def mark(result: str) -> Mark:
+    shape, tone = {
+        Result.SUCCESS: ("disc", "good"),
+        Result.REFUSED: ("square", "warn"),
+        Result.ERROR: ("triangle", "bad"),
+    }[Result(result)]
+    return Mark(shape, tone, str(RESULTS[Result(result)]))
+
+
+def place_of(kind: str, id: str) -> str | None:
+    """Where the thing that an event is about has its page, if it has one."""
+    if kind != "followup":
+        return None
+    try:
+        return url_for("followups.show", tenant=g.tenant.key, followup_id=UUID(id))
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of the list in words."""
+
+    row: Row
+    mark: Mark
+    what: str
+    who: str
+    why: str
+    kind: str
+    about: str
+    place: str | None
+    url: str
+
+
+@dataclass(frozen=True)
+class AuditView(Listing[Filters, Row]):
+    """The list of events."""
+
+    endpoint = "audit.index"
+    label = _l("Audit events")
+    names = {
+        "actor": _l("Who"),
+        "action": _l("What"),
+        "kind": _l("About"),
+        "id": _l("Id"),
+        "result": _l("Result"),
+        "since": _l("From"),
+        "until": _l("Before"),
+    }
+
+    chain: Chain = field(kw_only=True)
+    people: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+    @property
+    def order(self) -> str:
+        return _("newest first")
+
+    def shown_value(self, name: str, value: str) -> str:
+        if name == "result":
+            return str(RESULTS[Result(value)])
+        if name == "action":
+            return words.action(value, refused=False)
+        if name == "kind":
+            return str(KINDS.get(value, value))
+        return value.replace("T", " ") if name in ("since", "until") else value
+
+    @property
+    def nothing(self) -> tuple[str, str]:
+        return _("Nothing has happened yet"), _("Each change of state leaves one event here.")
+
+    @property
+    def lines(self) -> Iterator[Line]:
+        for row in self.page.rows:
+            refused = row.result == Result.REFUSED
+            yield Line(
+                row=row,
+                mark=mark(row.result),
+                what=words.action(row.action, refused),
+                who=words.actor(row.actor_type, row.actor_label),
+                why=words.purpose(row.purpose),
+                kind=str(KINDS.get(row.resource_type, row.resource_type)),
+                about=self.people.get(row.resource_id, row.resource_id)
+                if row.resource_type == "operator"
+                else row.resource_id,
+                place=place_of(row.resource_type, row.resource_id),
+                url=url_for("audit.show", tenant=g.tenant.key, event_id=row.id, list=self.query or None),
+            )
+
+    @property
+    def refusal_to_verify(self) -> str | None:
+        return refusal(Permission.VERIFY_AUDIT)
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        return [(kind, str(name)) for kind, name in KINDS.items()]
+
+    @property
+    def actions(self) -> list[tuple[str, str]]:
+        return sorted(((action, str(name)) for action, name in words.AUDITED.items()), key=lambda one: one[1])
+
+    @property
+    def results(self) -> list[tuple[str, str]]:
+        return [(result.value, str(name)) for result, name in RESULTS.items()]
+
+
+def chain_says(chain: Chain) -> str:
+    """How far the chain goes, in one or two sentences."""
+    waits = words.count(chain.unsealed)
+    if chain.sealed_at is None:
+        return _("No event is sealed yet; %(n)s wait for the next sealing.", n=waits)
+    when = words.relative(chain.sealed_at, g.now, g.zone)
+    if chain.unsealed == 0:
+        return _("All events are sealed, the newest %(when)s.", when=when)
+    return _("Sealed %(when)s; %(n)s newer ones wait for the next sealing.", when=when, n=waits)
+
+
+def is_late(chain: Chain) -> bool:
+    """Whether events wait for longer than the sealing should take."""
+    return chain.unsealed != 0 and (chain.sealed_at is None or g.now - chain.sealed_at > LATE)
+
+
+def detail_of(event: AuditEvent) -> str:
+    """What the event keeps beside its columns, as indented JSON."""
+    return json.dumps(event.detail, ensure_ascii=False, indent=2, sort_keys=True)
