@@ -1,31 +1,36 @@
-"""Signing in by password or by a one-time link, signing out, and one's own password and theme."""
+"""Signing in by password or one-time link, with a second factor where one is on; signing out; colours."""
 
+from datetime import timedelta
 from typing import Any
 
 from flask import Flask, abort, current_app, flash, g, redirect, render_template, request, session, url_for
 from flask_babel import gettext as _
-from flask_babel import lazy_gettext
+from flask_babel import lazy_gettext, ngettext
 from flask_limiter import Limiter
+from flask_limiter.util import get_remote_address
 from flask_security import Security
 from flask_security.forms import LoginForm
-from flask_security.proxies import _security
-from flask_security.utils import hash_password, login_user, logout_user, verify_password
-from flask_wtf import FlaskForm
+from flask_security.utils import login_user, logout_user
+from sqlalchemy import select
 from werkzeug.wrappers import Response
 from wtforms import PasswordField, StringField
 from wtforms.validators import DataRequired, Length
 
+from desk_ui import limits
 from desk_ui.accounts import Account, Accounts
 from desk_ui.addresses import local_path
-from desk_ui.permissions import Permission, actor, requires
-from models import operators
+from desk_ui.permissions import Permission, requires
+from desk_ui.requests import settings_of
+from models import accounts, operators, second_factor
 from models.base import db
 from models.clock import micros
 from models.errors import Forbidden
 from models.operators import LONGEST_EMAIL, Operator
 from models.transactions import commit, rollback
 
-SHORTEST_PASSWORD = 12
+HALF = "half_signed_in"
+HALF_LASTS = timedelta(minutes=10)
+MICROSECOND = timedelta(microseconds=1)
 THEMES = ("auto", "light", "dark")
 YEAR = 31_536_000
 
@@ -43,40 +48,24 @@ class SignInForm(LoginForm):  # type: ignore[misc]
     )
 
 
-class PasswordForm(FlaskForm):  # type: ignore[misc]
-    """A new password, and the present one where there is one."""
-
-    present = PasswordField(lazy_gettext("Present password"))
-    wanted = PasswordField(
-        lazy_gettext("New password"),
-        validators=[
-            DataRequired(lazy_gettext("Give a new password.")),
-            Length(min=SHORTEST_PASSWORD, max=1000, message=lazy_gettext("Use at least 12 characters.")),
-        ],
-    )
-
-
 def register(app: Flask, limiter: Limiter) -> None:
     app.config.update(
         SECURITY_PASSWORD_SINGLE_HASH={"argon2"},
-        SECURITY_PASSWORD_LENGTH_MIN=SHORTEST_PASSWORD,
         SECURITY_API_ENABLED_METHODS=["session"],
         SECURITY_DEFAULT_REMEMBER_ME=False,
     )
     Security(app, Accounts(), register_blueprint=False)
     # Flask-Login would bind a session to the browser's name and address; ours end by time instead.
     app.config["SESSION_PROTECTION"] = None
-    slow = limiter.limit("20 per minute; 100 per hour", methods=["POST"])
-    slower = limiter.limit(
-        "10 per 10 minutes", methods=["POST"], key_func=_address_given, deduct_when=_was_refused
-    )
+    slow = limits.by_address(limiter)
+    guessed = limits.by_account(limiter, _address_given)
+    stepped = limits.by_account(limiter, _half_signed_in_id, limits.OF_CODES)
     # Added to each application, because the limits that the rules carry belong to one.
     for rule, view, methods in (
-        ("/sign-in", slow(slower(sign_in)), ["GET", "POST"]),
+        ("/sign-in", slow(guessed(sign_in)), ["GET", "POST"]),
+        ("/two-factor", slow(stepped(second_step)), ["GET", "POST"]),
         ("/sign-in/<secret>", limiter.limit("30 per minute")(sign_in_by_link), ["GET", "POST"]),
         ("/sign-out", sign_out, ["POST"]),
-        ("/profile", profile, ["GET"]),
-        ("/profile/password", slow(set_password), ["POST"]),
         ("/profile/theme", set_theme, ["POST"]),
         ("/", home, ["GET"]),
     ):
@@ -92,13 +81,12 @@ def sign_in() -> Any:
     if request.method == "GET":
         return render_template("auth/sign_in.html", form=form, to=wanted)
     if form.validate():
-        operator: Operator = form.user.operator
-        _begin_session(operator, by="password")
+        answer = _first_step(form.user.operator, "password", wanted)
         commit(db.session(), "console.sign_in.password")
-        return redirect(wanted or url_for("account.home"), 303)
+        return answer
     if form.email.data and form.password.data and form.user is not None:
         rollback(db.session())
-        operators.sign_in_refused(db.session(), form.user.operator, now=g.now)
+        accounts.sign_in_refused(db.session(), form.user.operator, now=g.now)
         commit(db.session(), "console.sign_in.refused")
     return render_template("auth/sign_in.html", form=form, to=wanted, refused=True), 401
 
@@ -114,21 +102,80 @@ def sign_in_by_link(secret: str) -> Any:
     except Forbidden:
         rollback(db.session())
         return render_template("auth/link.html", operator=None), 403
-    _begin_session(operator, by="link")
+    answer = _first_step(operator, "link", None)
     commit(db.session(), "console.sign_in.link")
-    return redirect(url_for("account.home"), 303)
+    return answer
 
 
-def _begin_session(operator: Operator, *, by: str) -> None:
-    operators.signed_in(db.session(), operator, by=by, now=g.now)
-    flashes = session.get("_flashes")
-    session.clear()
-    if flashes:
-        session["_flashes"] = flashes
+def _first_step(operator: Operator, by: str, wanted: str | None) -> Response:
+    """Sign in whoever proved to be `operator`, or ask for the second factor first where one is on."""
+    if not second_factor.is_on(db.session(), operator):
+        begin_session(operator, by=by)
+        return redirect(wanted or url_for("account.home"), 303)
+    if by == "link":
+        accounts.link_used(db.session(), operator, now=g.now)
+    _clear_session()
+    session[HALF] = {"account": operator.fs_uniquifier, "by": by, "at": micros(g.now)}
+    return redirect(url_for("account.second_step", to=wanted), 303)
+
+
+@requires(Permission.PUBLIC)
+def second_step() -> Any:
+    """The code of whoever gave a password or a link, without which they are not signed in."""
+    wanted = local_path(request.values.get("to"))
+    operator = _half_signed_in()
+    if operator is None:
+        if g.operator is None:
+            flash(_("Sign in first."), "warn")
+        return redirect(url_for("account.sign_in", to=wanted), 303)
+    if request.method == "GET":
+        return render_template("auth/second_step.html", to=wanted)
+    found, key = db.session(), settings_of(current_app).secret_key
+    used = second_factor.check(found, operator, request.form.get("code", ""), secret_key=key, now=g.now)
+    if used is None:
+        rollback(found)
+        accounts.sign_in_refused(found, operator, now=g.now, purpose="second_factor")
+        commit(found, "console.second_step.refused")
+        return render_template("auth/second_step.html", to=wanted, refused=True), 401
+    begin_session(operator, by=session[HALF]["by"], factor=used)
+    _say_what_is_left(operator, used)
+    commit(found, "console.sign_in.second_step")
+    return redirect(wanted or url_for("account.home"), 303)
+
+
+def _say_what_is_left(operator: Operator, used: second_factor.Kind) -> None:
+    state = second_factor.state(db.session(), operator)
+    if used is second_factor.Kind.RECOVERY_CODE and state is not None:
+        left = ngettext(
+            "%(num)s recovery code is left.", "%(num)s recovery codes are left.", state.codes_left
+        )
+        flash(_("You signed in with a recovery code, which is void now. %(left)s", left=left), "warn")
+
+
+def _half_signed_in() -> Operator | None:
+    """Whoever gave the first factor in this browser not long ago, and has changed nothing since."""
+    half = session.get(HALF)
+    if half is None or micros(g.now) - half["at"] > HALF_LASTS // MICROSECOND:
+        return None
+    query = select(Operator).where(Operator.fs_uniquifier == half["account"], Operator.active)
+    return db.session().scalars(query).one_or_none()
+
+
+def begin_session(operator: Operator, *, by: str, factor: str | None = None) -> None:
+    accounts.signed_in(db.session(), operator, by=by, now=g.now, factor=factor)
+    _clear_session()
     login_user(Account(operator), remember=False, authn_via=[by])
     session.permanent = True
     session["signed_in_at"] = micros(g.now)
     session["signed_in_by"] = by
+
+
+def _clear_session() -> None:
+    """Forget all but what is still to be said."""
+    flashes = session.get("_flashes")
+    session.clear()
+    if flashes:
+        session["_flashes"] = flashes
 
 
 @requires(Permission.SIGNED_IN)
@@ -137,36 +184,6 @@ def sign_out() -> Response:
     session.clear()
     flash(_("You are signed out."), "good")
     return redirect(url_for("account.sign_in"), 303)
-
-
-@requires(Permission.SIGNED_IN)
-def profile() -> str:
-    return render_template("auth/profile.html", form=PasswordForm())
-
-
-@requires(Permission.SIGNED_IN)
-def set_password() -> Any:
-    form = PasswordForm()
-    if not form.validate() or not _present_is_right(form):
-        return render_template("auth/profile.html", form=form), 422
-    hashed = hash_password(_security.password_util.normalize(form.wanted.data))
-    operators.set_password(db.session(), g.operator, hashed, actor=actor(), now=g.now)
-    commit(db.session(), "console.password")
-    # All sessions ended with the old password; this one goes on.
-    login_user(Account(g.operator), remember=False)
-    flash(_("Your password is set. You were signed out everywhere else."), "good")
-    return redirect(url_for("account.profile"), 303)
-
-
-def _present_is_right(form: PasswordForm) -> bool:
-    """Whoever signed in by a link just now may set a password without knowing the old one."""
-    if g.operator.password is None or session.get("signed_in_by") == "link":
-        return True
-    given = _security.password_util.normalize(form.present.data or "")
-    if given and verify_password(given, g.operator.password):
-        return True
-    form.present.errors = [_("This is not your present password.")]
-    return False
 
 
 @requires(Permission.PUBLIC)
@@ -187,12 +204,14 @@ def home() -> Any:
     if not keys:
         return render_template("auth/no_tenant.html"), 403
     last = session.get("tenant")
-    return redirect(url_for("followups.index", tenant=last if last in keys else keys[0]))
+    return redirect(url_for("overview.index", tenant=last if last in keys else keys[0]))
 
 
 def _address_given() -> str:
-    return f"account:{request.form.get('email', '').strip().lower()[:LONGEST_EMAIL]}"
+    return request.form.get("email", "").strip().lower()[:LONGEST_EMAIL]
 
 
-def _was_refused(response: Response) -> bool:
-    return response.status_code == 401
+def _half_signed_in_id() -> str:
+    """The account, not the session: who has the password begins as many sessions as they like."""
+    operator = _half_signed_in()
+    return f"code:{operator.id}" if operator else f"code:{get_remote_address()}"

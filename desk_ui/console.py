@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from desk_ui import addresses, auth, errors, followups, pages, permissions, search, security
+from desk_ui import addresses, auth, errors, followups, pages, permissions, profile, search, security
 
 
 def register(app: Flask) -> None:
@@ -10,6 +10,7 @@ def register(app: Flask) -> None:
     addresses.register(app)
     limiter = security.register(app)
     auth.register(app, limiter)
+    profile.register(app, limiter)
     permissions.register(app)
     pages.register(app)
     errors.register(app)

@@ -62,7 +62,10 @@ class Surroundings:
 
     @property
     def zone(self) -> str:
-        return g.get("zone") or "UTC"
+        """The zone of the page: the person's own, or that of the tenant at hand."""
+        own = g.operator.timezone if g.get("operator") else None
+        tenant = self.tenant
+        return g.get("zone") or own or (tenant.timezone if tenant else "UTC")
 
     @property
     def fault(self) -> str | None:

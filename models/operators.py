@@ -77,12 +77,20 @@ class SignInLink(Base):
 
 
 def add(
-    session: Session, email: str, *, tenant: Tenant, role: str, actor: Actor, now: datetime
+    session: Session,
+    email: str,
+    *,
+    tenant: Tenant,
+    role: str,
+    actor: Actor,
+    now: datetime,
+    expected: str | None = None,
 ) -> tuple[Operator, bool]:
     """Give `email` the role `role` in `tenant`, making the account if there is none yet.
 
-    Returns the operator and whether anything changed. Raises `Invalid` on `email` or `role`, and `Conflict`
-    where `platform` would be left without an admin.
+    `expected` is the role that was shown. Returns the operator and whether anything changed. Raises `Invalid`
+    on `email` or `role`, and `Conflict` where the role is another than shown, or `platform` would be left
+    without an admin.
     """
     wanted = as_role(role)
     operator = locks.one(session, select(Operator).where(Operator.email == _email(email)))
@@ -94,6 +102,7 @@ def add(
         session.flush()
     membership = session.get(Membership, (operator.id, tenant.id))
     before = membership.role if membership else None
+    _check_role(operator, before, expected)
     if before == wanted:
         return operator, False
     if before == Role.ADMIN:
@@ -105,27 +114,51 @@ def add(
     else:
         membership.role = wanted.value
     action = "operator.role_changed" if before else "operator.added"
-    _record(session, operator, tenant.id, action, actor, now, {"role_before": before, "role": wanted.value})
+    record(session, operator, tenant.id, action, actor, now, {"role_before": before, "role": wanted.value})
     session.flush()
     return operator, True
 
 
-def revoke_role(session: Session, operator: Operator, *, tenant: Tenant, actor: Actor, now: datetime) -> bool:
+def revoke_role(
+    session: Session,
+    operator: Operator,
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    now: datetime,
+    expected: str | None = None,
+) -> bool:
     """Take the operator's role in `tenant` away; whether there was one. The account stays.
 
-    Raises `Conflict` where `platform` would be left without an admin.
+    `expected` is the role that was shown. Raises `Conflict` where it is another one, or `platform` would be
+    left without an admin.
     """
     locks.one(session, select(Operator).where(Operator.id == operator.id))
     membership = session.get(Membership, (operator.id, tenant.id), populate_existing=True)
     if membership is None:
         return False
+    _check_role(operator, membership.role, expected)
     if membership.role == Role.ADMIN:
         _keep_an_admin(session, tenant, operator)
     detail: dict[str, object] = {"role_before": membership.role, "role": None}
     session.delete(membership)
-    _record(session, operator, tenant.id, "operator.role_revoked", actor, now, detail)
+    record(session, operator, tenant.id, "operator.role_revoked", actor, now, detail)
     session.flush()
     return True
+
+
+def _check_role(operator: Operator, role: str | None, expected: str | None) -> None:
+    if expected is not None and role != expected:
+        now_is = f"is {role} now" if role else "has no role here any more"
+        raise Conflict(f"{operator.email} {now_is}, so nothing was done.")
+
+
+def keep_an_admin(session: Session, leaving: Operator) -> None:
+    """Raises `Conflict` if `leaving`, who may not sign in any more, is the last admin of `platform`."""
+    platform = session.scalars(select(Tenant).where(Tenant.key == PLATFORM)).one()
+    membership = session.get(Membership, (leaving.id, platform.id), populate_existing=True)
+    if membership is not None and membership.role == Role.ADMIN:
+        _keep_an_admin(session, platform, leaving)
 
 
 def _keep_an_admin(session: Session, tenant: Tenant, leaving: Operator) -> None:
@@ -198,7 +231,7 @@ def make_link(session: Session, operator: Operator, *, actor: Actor, now: dateti
     session.add(
         SignInLink(operator_id=operator.id, digest=_digest(secret), made_at=now, expires_at=now + LINK_LASTS)
     )
-    _record(session, operator, _home(session, operator), "operator.link_made", actor, now)
+    record(session, operator, home(session, operator), "operator.link_made", actor, now)
     return secret
 
 
@@ -240,40 +273,11 @@ def purge_links(session: Session, *, now: datetime, limit: int) -> int:
     return len(ids)
 
 
-def signed_in(session: Session, operator: Operator, *, by: str, now: datetime) -> None:
-    """Record that the operator signed in; `by` says how (link, password)."""
-    operator.signed_in_at = now
-    _record(
-        session, operator, _home(session, operator), "operator.signed_in", as_actor(operator), now, purpose=by
-    )
-
-
-def sign_in_refused(session: Session, operator: Operator, *, now: datetime) -> None:
-    """Record that somebody gave a wrong password for the account of `operator`."""
-    _record(
-        session,
-        operator,
-        _home(session, operator),
-        "operator.signed_in",
-        Actor.system("sign-in"),
-        now,
-        purpose="password",
-        result=audit.Result.REFUSED,
-    )
-
-
-def set_password(session: Session, operator: Operator, hashed: str, *, actor: Actor, now: datetime) -> None:
-    """Give the account the password of which `hashed` is the hash; all its sessions end."""
-    operator.password = hashed
-    operator.fs_uniquifier = uuid4().hex
-    _record(session, operator, _home(session, operator), "operator.password_set", actor, now)
-
-
 def as_actor(operator: Operator) -> Actor:
     return Actor.operator(str(operator.id), operator.email)
 
 
-def _home(session: Session, operator: Operator) -> int:
+def home(session: Session, operator: Operator) -> int:
     """The tenant whose audit tells of the account itself: the first it got, else `platform`."""
     first = session.scalars(
         select(Membership.tenant_id)
@@ -284,7 +288,7 @@ def _home(session: Session, operator: Operator) -> int:
     return first or session.scalars(select(Tenant.id).where(Tenant.key == PLATFORM)).one()
 
 
-def _record(
+def record(
     session: Session,
     operator: Operator,
     tenant_id: int,
@@ -296,6 +300,7 @@ def _record(
     purpose: str | None = None,
     result: audit.Result = audit.Result.SUCCESS,
 ) -> None:
+    """Append one audit event about the operator to the transaction at hand."""
     audit.append(
         session,
         tenant_id=tenant_id,

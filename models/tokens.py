@@ -50,6 +50,7 @@ class ApiToken(Base):
             postgresql_where=revoked_at.is_(None),
             sqlite_where=revoked_at.is_(None),
         ),
+        Index("ix_api_token_tenant_id", "tenant_id", "id"),
     )
 
 
@@ -92,6 +93,23 @@ def revoke(session: Session, tenant: Tenant, name: str, *, actor: Actor, now: da
     token = _in_use(session, tenant, name)
     if token is None:
         raise NotFound("token in use")
+    return _put_out_of_use(session, token, actor, now)
+
+
+def revoke_by_id(
+    session: Session, tenant: Tenant, token_id: int, *, actor: Actor, now: datetime
+) -> tuple[ApiToken, bool]:
+    """As `revoke`, and whether it was in use until now. Raises `NotFound`."""
+    query = select(ApiToken).where(ApiToken.tenant_id == tenant.id, ApiToken.id == token_id)
+    token = locks.one(session, query)
+    if token is None:
+        raise NotFound("token")
+    if token.revoked_at is not None:
+        return token, False
+    return _put_out_of_use(session, token, actor, now), True
+
+
+def _put_out_of_use(session: Session, token: ApiToken, actor: Actor, now: datetime) -> ApiToken:
     token.revoked_at = now
     _record(session, token, "token.revoked", {}, actor, now)
     return token

@@ -99,6 +99,7 @@ def upgrade() -> None:
         sa.Column("reason", sa.String(length=200), nullable=True),
         sa.Column("by", sa.String(length=200), nullable=False),
         sa.Column("at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_sweep_pause")),
     )
     op.create_table(
@@ -118,11 +119,17 @@ def upgrade() -> None:
         sa.Column("error", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sweep_run")),
     )
-    op.create_index("ix_sweep_run_name_started_at", "sweep_run", ["name", "started_at"], unique=False)
+    op.create_index("ix_sweep_run_name_started_at", "sweep_run", ["name", "started_at", "id"], unique=False)
     op.create_index(
         "ix_sweep_run_name_status_finished_at",
         "sweep_run",
         ["name", "status", "by_hand", "finished_at"],
+        unique=False,
+    )
+    op.create_index(
+        "ix_sweep_run_name_status_started_at",
+        "sweep_run",
+        ["name", "status", "started_at", "id"],
         unique=False,
     )
     op.create_index(
@@ -233,6 +240,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_api_token")),
         sa.UniqueConstraint("digest", name=op.f("uq_api_token_digest")),
     )
+    op.create_index("ix_api_token_tenant_id", "api_token", ["tenant_id", "id"], unique=False)
     op.create_index(
         "uq_api_token_name",
         "api_token",
@@ -270,6 +278,14 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_audit_event_tenant_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit_event")),
         sqlite_autoincrement=True,
+    )
+    op.create_index(
+        "ix_audit_event_not_done",
+        "audit_event",
+        ["tenant_id", "at", "id"],
+        unique=False,
+        postgresql_where=sa.text("result != 'success'"),
+        sqlite_where=sa.text("result != 'success'"),
     )
     op.create_index(
         "ix_audit_event_resource",
@@ -380,6 +396,14 @@ def upgrade() -> None:
         "ix_follow_up_agent", "follow_up", ["tenant_id", "agent", "created_at", "id"], unique=False
     )
     op.create_index("ix_follow_up_arm", "follow_up", ["tenant_id", "arm", "created_at", "id"], unique=False)
+    op.create_index(
+        "ix_follow_up_blocked",
+        "follow_up",
+        ["tenant_id", "blocked_reason", "updated_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status = 'blocked'"),
+        sqlite_where=sa.text("status = 'blocked'"),
+    )
     op.create_index("ix_follow_up_created", "follow_up", ["tenant_id", "created_at", "id"], unique=False)
     op.create_index(
         "ix_follow_up_customer", "follow_up", ["tenant_id", "customer", "status", "fired_at"], unique=False
@@ -550,6 +574,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("stream", name=op.f("pk_purge_mark")),
     )
     op.create_table(
+        "recovery_code",
+        sa.Column("operator_id", sa.Integer(), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("used_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(["operator_id"], ["operator.id"], name=op.f("fk_recovery_code_operator_id")),
+        sa.PrimaryKeyConstraint("operator_id", "digest", name=op.f("pk_recovery_code")),
+    )
+    op.create_table(
         "revoke_event",
         sa.Column(
             "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
@@ -562,6 +594,15 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_revoke_event")),
     )
     op.create_index("ix_revoke_event_customer", "revoke_event", ["tenant_id", "customer", "id"], unique=False)
+    op.create_table(
+        "second_factor",
+        sa.Column("operator_id", sa.Integer(), nullable=False),
+        sa.Column("secret", sa.String(length=400), nullable=False),
+        sa.Column("turned_on_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("last_counter", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.ForeignKeyConstraint(["operator_id"], ["operator.id"], name=op.f("fk_second_factor_operator_id")),
+        sa.PrimaryKeyConstraint("operator_id", name=op.f("pk_second_factor")),
+    )
     op.create_table(
         "sign_in_link",
         sa.Column(
@@ -596,7 +637,9 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sweep_fault")),
     )
+    op.create_index("ix_sweep_fault_at", "sweep_fault", ["at", "id"], unique=False)
     op.create_index("ix_sweep_fault_run_id", "sweep_fault", ["run_id"], unique=False)
+    op.create_index("ix_sweep_fault_tenant_at", "sweep_fault", ["tenant_id", "at", "id"], unique=False)
     op.create_table(
         "task_event",
         sa.Column(
@@ -671,7 +714,31 @@ def upgrade() -> None:
         postgresql_where=sa.text("next_attempt_at IS NOT NULL"),
         sqlite_where=sa.text("next_attempt_at IS NOT NULL"),
     )
+    op.create_index(
+        "ix_delivery_endpoint_over",
+        "delivery",
+        ["endpoint_id", "state", "updated_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("next_attempt_at IS NULL"),
+        sqlite_where=sa.text("next_attempt_at IS NULL"),
+    )
     op.create_index("ix_delivery_state_updated", "delivery", ["state", "updated_at", "id"], unique=False)
+    op.create_index(
+        "ix_delivery_tenant_open",
+        "delivery",
+        ["tenant_id", "state", "next_attempt_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("next_attempt_at IS NOT NULL"),
+        sqlite_where=sa.text("next_attempt_at IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_delivery_tenant_over",
+        "delivery",
+        ["tenant_id", "state", "updated_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("next_attempt_at IS NULL"),
+        sqlite_where=sa.text("next_attempt_at IS NULL"),
+    )
     op.create_index("uq_delivery_event_endpoint", "delivery", ["event_id", "endpoint_id"], unique=True)
     op.create_table(
         "kept_answer",
@@ -778,7 +845,25 @@ def downgrade() -> None:
     op.drop_index("ix_kept_answer_created_at", table_name="kept_answer")
     op.drop_table("kept_answer")
     op.drop_index("uq_delivery_event_endpoint", table_name="delivery")
+    op.drop_index(
+        "ix_delivery_tenant_over",
+        table_name="delivery",
+        postgresql_where=sa.text("next_attempt_at IS NULL"),
+        sqlite_where=sa.text("next_attempt_at IS NULL"),
+    )
+    op.drop_index(
+        "ix_delivery_tenant_open",
+        table_name="delivery",
+        postgresql_where=sa.text("next_attempt_at IS NOT NULL"),
+        sqlite_where=sa.text("next_attempt_at IS NOT NULL"),
+    )
     op.drop_index("ix_delivery_state_updated", table_name="delivery")
+    op.drop_index(
+        "ix_delivery_endpoint_over",
+        table_name="delivery",
+        postgresql_where=sa.text("next_attempt_at IS NULL"),
+        sqlite_where=sa.text("next_attempt_at IS NULL"),
+    )
     op.drop_index(
         "ix_delivery_due",
         table_name="delivery",
@@ -790,12 +875,16 @@ def downgrade() -> None:
     op.drop_table("webhook_endpoint")
     op.drop_index("ix_task_event_task", table_name="task_event")
     op.drop_table("task_event")
+    op.drop_index("ix_sweep_fault_tenant_at", table_name="sweep_fault")
     op.drop_index("ix_sweep_fault_run_id", table_name="sweep_fault")
+    op.drop_index("ix_sweep_fault_at", table_name="sweep_fault")
     op.drop_table("sweep_fault")
     op.drop_index("ix_sign_in_link_expires_at", table_name="sign_in_link")
     op.drop_table("sign_in_link")
+    op.drop_table("second_factor")
     op.drop_index("ix_revoke_event_customer", table_name="revoke_event")
     op.drop_table("revoke_event")
+    op.drop_table("recovery_code")
     op.drop_table("purge_mark")
     op.drop_index("ix_outcome_customer", table_name="outcome")
     op.drop_index("ix_outcome_created", table_name="outcome")
@@ -878,6 +967,12 @@ def downgrade() -> None:
     )
     op.drop_index("ix_follow_up_customer", table_name="follow_up")
     op.drop_index("ix_follow_up_created", table_name="follow_up")
+    op.drop_index(
+        "ix_follow_up_blocked",
+        table_name="follow_up",
+        postgresql_where=sa.text("status = 'blocked'"),
+        sqlite_where=sa.text("status = 'blocked'"),
+    )
     op.drop_index("ix_follow_up_arm", table_name="follow_up")
     op.drop_index("ix_follow_up_agent", table_name="follow_up")
     op.drop_table("follow_up")
@@ -905,6 +1000,12 @@ def downgrade() -> None:
     op.drop_index("ix_audit_event_tenant_actor", table_name="audit_event")
     op.drop_index("ix_audit_event_tenant_action", table_name="audit_event")
     op.drop_index("ix_audit_event_resource", table_name="audit_event")
+    op.drop_index(
+        "ix_audit_event_not_done",
+        table_name="audit_event",
+        postgresql_where=sa.text("result != 'success'"),
+        sqlite_where=sa.text("result != 'success'"),
+    )
     op.drop_table("audit_event")
     op.drop_table("attention_episode")
     op.drop_index(
@@ -913,6 +1014,7 @@ def downgrade() -> None:
         postgresql_where=sa.text("revoked_at IS NULL"),
         sqlite_where=sa.text("revoked_at IS NULL"),
     )
+    op.drop_index("ix_api_token_tenant_id", table_name="api_token")
     op.drop_table("api_token")
     op.drop_index(
         "ix_agent_task_waiting",
@@ -943,6 +1045,7 @@ def downgrade() -> None:
         postgresql_where=sa.text("status = 'running'"),
         sqlite_where=sa.text("status = 'running'"),
     )
+    op.drop_index("ix_sweep_run_name_status_started_at", table_name="sweep_run")
     op.drop_index("ix_sweep_run_name_status_finished_at", table_name="sweep_run")
     op.drop_index("ix_sweep_run_name_started_at", table_name="sweep_run")
     op.drop_table("sweep_run")

@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from models import endpoints, operators, tenants, tokens
+from models import accounts, endpoints, operators, tenants, tokens
 from models.base import db
 from models.followups import tasks, transitions
 from models.followups.firing import fire_due
@@ -108,7 +108,7 @@ class Setting:
             with create_app(self.settings).app_context():
                 hashed = hash_password(PASSWORD)
                 db.engine.dispose()
-            operators.set_password(self.session, lead, hashed, actor=API, now=self.now)
+            accounts.set_password(self.session, lead, hashed, actor=API, now=self.now)
         self.commit()
         return lead
 
