@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import finding, firing
+from bench import finding, firing, pages
 from bench.support import machine, report, seed
 from tests.support import postgres
 
@@ -29,6 +29,8 @@ def main() -> int:
             )
         ]
         results += finding.run(*urls)
+        tiny = seed(server, "tiny", rows=1_000, due=100, contacts=400)
+        results += pages.run(urls[0], tiny)
         report(results, machine(server), RESULTS)
     return 0 if all(result.met for result in results) else 1
 

@@ -112,7 +112,7 @@ def running(folder: Path, database_url: str, redis_url: str | None, **env: str) 
         "DATABASE_URL": database_url,
         "DESK_VAR": str(folder),
         "DESK_CONFIG": str(folder / "desk.toml"),
-        "SECRET_KEY": os.environ["SECRET_KEY"],
+        **({"SECRET_KEY": os.environ["SECRET_KEY"]} if "SECRET_KEY" not in env else {}),
         **({"REDIS_URL": redis_url} if redis_url else {}),
         **env,
     }
