@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from models import bulk
-from models.base import table_of
+from models.base import is_sqlite, table_of
 from models.declarations import Declared
 from models.followups import deferrals
 from models.followups.firing_batch import Batch, Due
@@ -19,6 +19,8 @@ from models.tenants import Feature, held_agents, with_feature
 from models.transactions import commit, is_lost_race, rollback, savepoint
 
 CHUNK = 1_000
+# On SQLite a chunk keeps every other writer waiting. A small one is written as fast, row by row.
+SQLITE_CHUNK = 200
 ATTEMPTS = 3
 
 Pair = tuple[int, str]  # tenant id, agent
@@ -51,6 +53,10 @@ class _Run:
     @property
     def room(self) -> int:
         return max(0, self.limit - self.counts.examined)
+
+    @property
+    def chunk(self) -> int:
+        return SQLITE_CHUNK if is_sqlite(self.session) else CHUNK
 
 
 def fire_due(session: Session, *, declared: Declared, now: datetime, limit: int) -> Counts:
@@ -88,7 +94,7 @@ def _fire_share(run: _Run, pair: Pair, pairs: Sequence[Pair], share: int) -> boo
     agents = [agent for tenant_id, agent in pairs if tenant_id == pair[0]]
     taken = 0
     while taken < share and run.room:
-        claimed = _fire_chunk(run, pair, agents, min(CHUNK, share - taken, run.room))
+        claimed = _fire_chunk(run, pair, agents, min(run.chunk, share - taken, run.room))
         if not claimed:
             break
         taken += claimed

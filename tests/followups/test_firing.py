@@ -2,16 +2,17 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from models import tenants
 from models.audit import AuditEvent
-from models.base import db
+from models.base import db, is_sqlite
 from models.declarations import Declared
 from models.errors import Conflict
-from models.followups import booking, outcomes, tasks
+from models.followups import booking, firing, outcomes, tasks
 from models.followups.policy import policies
 from models.followups.records import AgentTask, FollowUp, TaskEvent
 from models.outbox import OutboxEvent
@@ -125,6 +126,7 @@ def test_claim_cancels_the_task_when_the_contact_is_gone(world):
     assert raised.value.code == "opted-out"
     world.commit()
     assert [task.status for task in world.tasks()] == ["cancelled"]
+    assert world.session.scalars(select(TaskEvent.reason)).one() == "opted_out"
 
 
 def test_fire_blocks_with_consent_when_there_is_no_contact(world):
@@ -511,3 +513,19 @@ def test_fire_goes_on_when_an_agent_has_a_key_that_can_not_be_stored(world, key)
     assert world.fire(world.now + 2 * HOUR).own["fired"] == 1
     assert world.outcome_of(followup) == ("fired", None)
     assert [fault.path[:8] for fault in policies(world.declared)[key].faults] == ["agents.a"]
+
+
+def test_fire_writes_few_records_at_a_time_when_the_database_has_one_writer(world):
+    due = 2 * firing.SQLITE_CHUNK + 1
+    world.take(*({"id": str(UUID(int=number + 1)), "customer": f"c-{number}"} for number in range(due)))
+    chunks: list[str] = []
+
+    def note(_connection, name, _context):
+        chunks.append(name)
+
+    event.listen(db.engine, "release_savepoint", note)
+    try:
+        assert world.fire(world.now + HOUR, limit=2 * due).own["blocked"] == due
+    finally:
+        event.remove(db.engine, "release_savepoint", note)
+    assert len(chunks) == (3 if is_sqlite(world.session) else 1)
