@@ -7,27 +7,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models.audit import AuditEvent
+from models.audit_triggers import AUDIT_COLUMNS
 from models.base import table_of
 from models.clock import iso
 from models.tenants import Tenant
 
 ROWS_AT_ONCE = 1_000
-COLUMNS = (
-    "id",
-    "position",
-    "tenant",
-    "at",
-    "actor_type",
-    "actor_id",
-    "actor_label",
-    "action",
-    "resource_type",
-    "resource_id",
-    "purpose",
-    "result",
-    "detail",
-    "request_id",
-)
+COLUMNS = ("id", "position", "tenant", *(name for name in AUDIT_COLUMNS if name not in {"id", "tenant_id"}))
 
 
 def stream(session: Session, tenant: Tenant | None) -> Iterator[dict[str, Any]]:

@@ -102,13 +102,6 @@ def insert_rows(
         session.execute(_insert(session, model, rows, common or {}))
 
 
-def insert_audited(session: Session, model: type[Base], rows: Rows, *, resource_type: str) -> None:
-    """Insert `rows` into an audited table; the caller appends one event for each."""
-    if rows:
-        session.execute(_insert(session, model, rows, {}), execution_options={"audited": True})
-        audit_guard.note_changes(session, ((resource_type, row["tenant_id"], str(row["id"])) for row in rows))
-
-
 def _insert(session: Session, model: type[Base], rows: Rows, common: Mapping[str, Any]) -> Insert:
     table = table_of(model)
     names = list(rows[0])

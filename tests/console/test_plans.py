@@ -32,7 +32,7 @@ def many(desk, acme, monkeypatch):
     def fill(session):
         for tenant in (acme, other):
             for first in range(0, ROWS, 20_000):
-                bulk.insert_audited(
+                bulk.insert_absent(
                     session,
                     FollowUp,
                     [row(tenant.id, number, now) for number in range(first, first + 20_000)],
