@@ -12,6 +12,7 @@ from flask_babel import lazy_gettext as _l
 from desk_ui import words
 from desk_ui.audit.queries import Chain, Filters, Row
 from desk_ui.listing import Listing
+from desk_ui.marks import Mark
 from desk_ui.permissions import Permission, refusal
 from desk_ui.translating import gettext as _
 from models.audit import AuditEvent, Result
@@ -31,15 +32,6 @@ KINDS = {
     "tenant": _l("Tenant"),
     "token": _l("API token"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A result by shape, colour and word."""
-
-    shape: str
-    tone: str
-    word: str
 
 
 def mark(result: str) -> Mark:
