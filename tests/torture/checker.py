@@ -117,9 +117,10 @@ def acts_took_effect(connection: Connection, evidence: Evidence) -> Iterator[str
 
 def repeats_answer_the_first(_connection: Connection, evidence: Evidence) -> Iterator[str]:
     """One key, or one id, is one thing."""
-    for name in ("key", "id"):
+    # The id of a re-arming is the record's that was re-armed: it may come again once the new one has ended.
+    for name, kinds in (("key", ("book", "rearm", "reschedule")), ("id", ("book", "reschedule"))):
         firsts: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for answer in evidence.of("book", "rearm", "reschedule"):
+        for answer in evidence.of(*kinds):
             given = answer.facts.get(name)
             if answer.done and given is not None:
                 firsts[answer.kind, given].add(answer.document["id"])
