@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, String, select
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, String, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models import locks
+from models import text as texts
 from models.actors import Actor
 from models.base import Base, BigId, Serial
 from models.endpoints import EndpointState, WebhookEndpoint
@@ -39,6 +40,18 @@ MOVES = {
 }
 
 
+def _of_open(name: str, *columns: str) -> Index:
+    """An index over what still waits or is being sent."""
+    where = text("next_attempt_at IS NOT NULL")
+    return Index(name, *columns, postgresql_where=where, sqlite_where=where)
+
+
+def _of_over(name: str, *columns: str) -> Index:
+    """An index over what was delivered or given up."""
+    where = text("next_attempt_at IS NULL")
+    return Index(name, *columns, postgresql_where=where, sqlite_where=where)
+
+
 class Delivery(Base):
     """One event to one endpoint. While `delivering`, `next_attempt_at` is the end of the lease."""
 
@@ -63,14 +76,11 @@ class Delivery(Base):
         Index("uq_delivery_event_endpoint", "event_id", "endpoint_id", unique=True),
         # What has a next attempt is open, and is found by it; the rest does not burden the index.
         CheckConstraint("(next_attempt_at IS NULL) = (state IN ('dead', 'delivered'))", name="open_has_next"),
-        Index(
-            "ix_delivery_due",
-            "endpoint_id",
-            "next_attempt_at",
-            "id",
-            postgresql_where=next_attempt_at.is_not(None),
-            sqlite_where=next_attempt_at.is_not(None),
-        ),
+        _of_open("ix_delivery_due", "endpoint_id", "next_attempt_at", "id"),
+        # For a person who looks: what is open by its next attempt, what is over by when it ended.
+        _of_open("ix_delivery_tenant_open", "tenant_id", "state", "next_attempt_at", "id"),
+        _of_over("ix_delivery_tenant_over", "tenant_id", "state", "updated_at", "id"),
+        _of_over("ix_delivery_endpoint_over", "endpoint_id", "state", "updated_at", "id"),
         Index("ix_delivery_state_updated", "state", "updated_at", "id"),
     )
 
@@ -113,18 +123,26 @@ class Outcome:
         return self.status == GONE
 
 
-def refusal_to_rearm(delivery: Delivery) -> str | None:
-    """Why `delivery` can't be sent again from the start, for the button and the route alike."""
-    if delivery.state == State.DEAD:
-        return None
-    return f"This delivery is {delivery.state}; only a dead one is re-armed."
+def refusal_to_rearm(state: str, endpoint_state: str) -> str | None:
+    """Why a delivery in `state` can't be sent again from the start, for the button and the route alike."""
+    if state != State.DEAD:
+        return f"This delivery is {state}; only a dead one is re-armed."
+    return _refusal_of_endpoint(endpoint_state)
 
 
-def refusal_to_send_now(delivery: Delivery) -> str | None:
-    """Why `delivery` can't be sent ahead of its time; None where it can."""
-    if delivery.state in WAITING:
-        return None
-    return f"This delivery is {delivery.state}, so there is nothing to send ahead of its time."
+def refusal_to_send_now(state: str, endpoint_state: str) -> str | None:
+    """Why a delivery in `state` can't be sent ahead of its time; None where it can."""
+    if state not in WAITING:
+        return f"This delivery is {state}, so there is nothing to send ahead of its time."
+    if endpoint_state == EndpointState.PAUSED:
+        return "Its endpoint is paused, so nothing is sent to it. Resume it first."
+    return _refusal_of_endpoint(endpoint_state)
+
+
+def _refusal_of_endpoint(state: str) -> str | None:
+    if state == EndpointState.REMOVED:
+        return "Its endpoint was removed, so this delivery can't be sent any more."
+    return None
 
 
 def get(session: Session, tenant_id: int, delivery_id: int) -> Delivery:
@@ -147,18 +165,20 @@ def rearm(
     tenant_id: int,
     delivery_id: int,
     *,
-    reason: str | None = None,
+    reason: str,
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
 ) -> Delivery:
     """Give a dead delivery all its attempts again, from now on, under the same `webhook-id`.
 
-    Raises `NotFound`, and `Conflict` in any other state, if it moved, or if its endpoint was removed.
+    The receiver may have it already, so a person decides, and says why. Raises `Invalid` on `reason`,
+    `NotFound`, and `Conflict` in any other state, if it moved, or if its endpoint was removed.
     """
+    texts.required(reason, "reason", longest=ERROR_LENGTH)
     delivery = _locked(session, tenant_id, delivery_id)
     check_version(delivery, expected_version, "delivery")
-    refusal = refusal_to_rearm(delivery) or _refusal_of_endpoint(session, delivery)
+    refusal = refusal_to_rearm(delivery.state, _endpoint_state(session, delivery))
     if refusal is not None:
         raise Conflict(refusal, current=delivery)
     note(session, delivery, State.PENDING, Outcome(None, reason, 0), now, actor)
@@ -176,10 +196,13 @@ def send_now(
     now: datetime,
     expected_version: int | None = None,
 ) -> Delivery:
-    """Make a waiting delivery due now. Raises `NotFound`, and `Conflict` where nothing waits or it moved."""
+    """Make a waiting delivery due now.
+
+    Raises `NotFound`, and `Conflict` where nothing waits, it moved, or its endpoint is paused.
+    """
     delivery = _locked(session, tenant_id, delivery_id)
     check_version(delivery, expected_version, "delivery")
-    refusal = refusal_to_send_now(delivery) or _refusal_of_endpoint(session, delivery)
+    refusal = refusal_to_send_now(delivery.state, _endpoint_state(session, delivery))
     if refusal is not None:
         raise Conflict(refusal, current=delivery)
     note(session, delivery, State(delivery.state), Outcome(None, "Sent ahead of its time.", 0), now, actor)
@@ -189,13 +212,10 @@ def send_now(
     return delivery
 
 
-def _refusal_of_endpoint(session: Session, delivery: Delivery) -> str | None:
-    state = session.scalars(
+def _endpoint_state(session: Session, delivery: Delivery) -> str:
+    return session.scalars(
         select(WebhookEndpoint.state).where(WebhookEndpoint.id == delivery.endpoint_id)
     ).one()
-    if state == EndpointState.REMOVED:
-        return "Its endpoint was removed, so this delivery can't be sent any more."
-    return None
 
 
 def set_state(delivery: Delivery, to: State, now: datetime) -> None:

@@ -71,6 +71,13 @@ class WebhookEndpoint(Base):
         return self.state == EndpointState.ACTIVE
 
 
+def refusal_to_test(state: str) -> str | None:
+    """Why an endpoint in `state` can't be tested, for the button and the route alike."""
+    if state == EndpointState.PAUSED:
+        return "This endpoint is paused, so nothing is sent to it. Resume it first."
+    return None
+
+
 def get(session: Session, tenant_id: int, endpoint_id: UUID) -> WebhookEndpoint:
     """The endpoint, unless it was removed. Raises `NotFound`."""
     return _found(
@@ -236,10 +243,9 @@ def test(
     Raises `NotFound`, and `Conflict` while the endpoint is paused.
     """
     endpoint = _locked(session, tenant_id, endpoint_id)
-    if not endpoint.active:
-        raise Conflict(
-            "This endpoint is paused, so nothing is sent to it. Resume it first.", current=endpoint
-        )
+    refusal = refusal_to_test(endpoint.state)
+    if refusal is not None:
+        raise Conflict(refusal, current=endpoint)
     event = outbox.enqueue(
         session,
         tenant_id=tenant_id,

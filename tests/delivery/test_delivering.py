@@ -3,6 +3,7 @@
 import dataclasses
 from collections import Counter
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import func, select, update
@@ -11,7 +12,7 @@ from jobs.delivery.webhook import deliver_due
 from models import deliveries, endpoints, outbox, publishing, sending
 from models.base import db, table_of
 from models.deliveries import Delivery, Outcome, State
-from models.errors import Conflict, NotFound
+from models.errors import Conflict, Invalid, NotFound
 from models.outbox import OutboxEvent
 from models.transactions import commit, rollback
 from tests.support.create import API, create_tenant
@@ -189,7 +190,7 @@ def test_deliver_gives_up_what_waits_when_the_endpoint_was_removed(
     delivery = only(session)
     assert (delivery.state, delivery.last_error) == ("dead", "The endpoint was removed.")
     with pytest.raises(Conflict, match="endpoint was removed"):
-        deliveries.rearm(session, tenant.id, delivery.id, actor=API, now=now)
+        deliveries.rearm(session, tenant.id, delivery.id, reason="again", actor=API, now=now)
     rollback(session)
 
 
@@ -406,7 +407,7 @@ def test_rearm_gives_all_attempts_again_under_the_same_id_when_dead(
     armed = only(session)
     assert (armed.state, armed.attempts) == ("pending", 0)
     with pytest.raises(Conflict) as refusal:
-        deliveries.rearm(session, tenant.id, armed.id, actor=API, now=now)
+        deliveries.rearm(session, tenant.id, armed.id, reason="again", actor=API, now=now)
     assert refusal.value.current.id == armed.id
     rollback(session)
     assert deliver_due(session, now=now, limit=LIMIT).own["delivered"] == 1
@@ -432,6 +433,36 @@ def test_send_now_brings_the_next_attempt_forward_when_it_waits(
     assert deliver_due(session, now=now, limit=LIMIT).own["delivered"] == 1
 
 
+def test_send_now_is_refused_and_rearm_waits_when_the_endpoint_is_paused(
+    session, now, settings, receiver, tenant, add_endpoint, enqueue
+):
+    endpoint, _secret = add_endpoint(receiver.url())
+    receiver.script(status(410))
+    enqueue()
+    deliver_due(session, now=now, limit=LIMIT)
+    dead = only(session)
+    endpoints.update(session, tenant.id, endpoint.id, active=False, settings=settings, actor=API, now=now)
+    deliveries.rearm(session, tenant.id, dead.id, reason="again", actor=API, now=now)
+    commit(session, "tests.act")
+    with pytest.raises(Conflict, match="paused"):
+        deliveries.send_now(session, tenant.id, dead.id, actor=API, now=now)
+    rollback(session)
+    assert deliver_due(session, now=now, limit=LIMIT).examined == 0
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "a" * 501, "half\x00"])
+def test_rearm_is_invalid_when_no_reason_is_given_that_can_be_kept(
+    session, now, receiver, tenant, add_endpoint, enqueue, reason
+):
+    add_endpoint(receiver.url())
+    receiver.script(status(410))
+    enqueue()
+    deliver_due(session, now=now, limit=LIMIT)
+    with pytest.raises(Invalid, match="reason"):
+        deliveries.rearm(session, tenant.id, only(session).id, reason=reason, actor=API, now=now)
+    rollback(session)
+
+
 def test_verbs_are_refused_when_the_delivery_moved_or_is_of_another_tenant(
     session, now, receiver, tenant, add_endpoint, enqueue
 ):
@@ -441,7 +472,7 @@ def test_verbs_are_refused_when_the_delivery_moved_or_is_of_another_tenant(
     enqueue()
     deliver_due(session, now=now, limit=LIMIT)
     dead = only(session)
-    for verb in (deliveries.rearm, deliveries.send_now):
+    for verb in (partial(deliveries.rearm, reason="again"), deliveries.send_now):
         with pytest.raises(NotFound):
             verb(session, other.id, dead.id, actor=API, now=now)
         with pytest.raises(Conflict):

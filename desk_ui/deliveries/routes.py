@@ -1,0 +1,50 @@
+"""Reading deliveries: the list with its tabs and filters, and one with each attempt at it."""
+
+from typing import Any
+
+from flask import abort, current_app, g, request
+
+from desk_ui.deliveries import queries, views
+from desk_ui.deliveries.detail import DetailView, detail
+from desk_ui.deliveries.queries import Filters
+from desk_ui.htmx import render_block, render_page
+from desk_ui.listing import asked_by_address
+from desk_ui.paging import Page
+from desk_ui.permissions import Permission, requires
+from desk_ui.requests import settings_of
+from models.base import db
+
+
+@requires(Permission.SEE)
+def index() -> Any:
+    asked = asked_by_address(Filters, int)
+    page, notes = asked.read(lambda *given: queries.page(db.session(), g.tenant, g.zone, *given))
+    choices = queries.endpoint_choices(db.session(), g.tenant, asked.filters.receiver)
+    view = views.ListView(asked, page, notes, choices=choices)
+    return render_page("deliveries/list.html", "list", view=view)
+
+
+@requires(Permission.SEE)
+def counts() -> Any:
+    """The tabs with their counts, which come after the page."""
+    asked, limit = asked_by_address(Filters, int), settings_of(current_app).statement_timeout
+    found = queries.counts(db.session(), g.tenant, g.zone, asked.filters, limit)
+    return render_block("deliveries/list.html", "tabs", view=views.ListView(asked, Page([], None), [], found))
+
+
+@requires(Permission.SEE)
+def show(delivery_id: int) -> Any:
+    return render_page("deliveries/detail.html", "panel", view=detail_of(delivery_id))
+
+
+def detail_of(delivery_id: int) -> DetailView:
+    """One delivery as its page shows it, read afresh; 404 where there is none."""
+    return detail(db.session(), current(delivery_id), request.values.get("list", ""))
+
+
+def current(delivery_id: int) -> queries.Row:
+    """One delivery as it is now; 404 where there is none."""
+    row = queries.one(db.session(), g.tenant, delivery_id)
+    if row is None:
+        abort(404)
+    return row
