@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import pytest
 from sqlalchemy import select, text
 
@@ -25,6 +27,7 @@ NOTHING = dict.fromkeys(
     ("followups", "tasks", "contacts", "outcomes", "conversations", "messages", "tickets"), 0
 )
 PERSONAL = "SECRET"
+MICROSECOND = timedelta(microseconds=1)
 
 
 def customer_of(sender: str) -> dict[str, str]:
@@ -193,6 +196,15 @@ def test_only_a_newer_message_reopens_when_the_erased_customer_had_opted_out(wor
     assert world.state() == ("granted", 0)
     assert world.count(ErasedOptOut) == 0
     assert world.book(at=world.now + 3 * HOUR).status == "pending"
+
+
+def test_a_message_of_the_same_moment_reopens_when_the_erased_customer_had_opted_out(world):
+    world.revoke(now=world.now)
+    erase(world)
+    world.say("hello", world.now - MICROSECOND, now=world.now + HOUR)
+    assert world.state() is None
+    world.say("hello", world.now, now=world.now + HOUR)
+    assert world.state() == ("granted", 0)
 
 
 def test_a_booking_is_taken_when_the_erased_customer_had_not_opted_out(world):

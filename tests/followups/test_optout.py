@@ -138,6 +138,26 @@ def test_an_opt_out_counts_by_when_it_was_written_when_messages_arrive_out_of_or
     assert world.state()[0] == "granted"
 
 
+def test_a_keyword_moves_the_opt_out_on_and_never_back_when_it_is_said_again(world):
+    world.say(STOP, world.now)
+    world.say(STOP, world.now + HOUR)
+    assert (world.contact().revoked_at, world.revokes()) == (world.now + HOUR, 2)
+    world.say(STOP, world.now + MINUTE, now=world.now + 2 * HOUR)
+    assert (world.contact().revoked_at, world.revokes()) == (world.now + HOUR, 3)
+    world.say("and now?", world.now + 2 * MINUTE, now=world.now + 2 * HOUR)
+    assert world.state()[0] == "revoked"
+    assert world.actions("contact") == ["contact.revoked"]
+    assert world.told() == ["contact.revoked"]
+
+
+def test_a_message_says_that_it_reopened_the_contact(world):
+    world.revoke()
+    world.say("hello", world.now + MINUTE)
+    [event] = world.session.scalars(select(AuditEvent).where(AuditEvent.action == "contact.granted"))
+    assert (event.purpose, event.detail) == ("message", {"from": "revoked", "to": "granted"})
+    assert (event.actor_type, event.actor_id) == ("customer", str(world.contact().id))
+
+
 def test_an_auto_reply_reopens_nothing(world):
     world.revoke(now=world.now)
     world.say("I am out of office", world.now + HOUR, auto_reply=True)

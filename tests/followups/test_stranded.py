@@ -119,6 +119,17 @@ def test_announce_names_a_record_that_failed_once_when_the_time_is_up(
     assert announced(session) == ([("followups_failing", str(fails[0].id))] if told else [])
 
 
+def test_announce_names_none_of_a_held_agent_when_another_waits_too(session: Session, now: datetime) -> None:
+    tenant = create_tenant(session, now=now)
+    create_followup(session, tenant, now=now)
+    younger = create_followup(session, tenant, now=now, agent="another", at=now + HOUR + AFTER)
+    tenants.hold(session, tenant, "store-support", held=True, reason=None, actor=API, now=now)
+    commit(session, "tests.create")
+
+    [found] = stranded.announce(session, after=AFTER, now=now + 2 * HOUR)
+    assert found.resource == ("followup", str(younger.id))
+
+
 def test_waiting_tasks_come_oldest_first_and_only_those_asked_for(session: Session, now: datetime) -> None:
     tenant = create_tenant(session, now=now)
     both = Declared(9, {"agents": {"store-support": STORE_SUPPORT, "another": STORE_SUPPORT}})

@@ -1,6 +1,6 @@
 """What each act says: to whoever is refused, in the audit, and to the outbox."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import select
@@ -12,7 +12,7 @@ from models.followups.records import TaskEvent, TaskStatus
 from models.outbox import OutboxEvent
 from tests.followups.test_states import cancel, in_state, rearm
 from tests.followups.world import HOUR, World
-from tests.support.create import API
+from tests.support.create import API, create_tenant
 
 
 def reschedule(world: World, id, at, **given):
@@ -167,6 +167,8 @@ def test_opt_out_says_how_it_came_when_it_cancels(world):
     assert audited(world, "followup.cancelled").purpose == "opted_out"
     event = audited(world, "contact.revoked")
     assert (event.purpose, event.detail) == ("channel", {"from": "granted", "to": "revoked"})
+    message = told(world, "contact.revoked")
+    assert (message.aggregate_type, message.aggregate_id) == ("contact", str(world.contact().id))
 
 
 def test_reschedule_says_both_times_when_it_is_done(world):
@@ -198,8 +200,13 @@ def test_report_keeps_the_reason_when_it_is_given_one(world):
     task = claimed(world)
     report(world, task.id, TaskStatus.FAILED, reason="number is not in use", expected_version=2)
     world.commit()
-    reasons = world.session.scalars(select(TaskEvent.reason).order_by(TaskEvent.id)).all()
-    assert reasons == [None, "number is not in use"]
+    told_of = (TaskEvent.from_status, TaskEvent.to_status, TaskEvent.reason, TaskEvent.actor)
+    assert [tuple(row) for row in world.session.execute(select(*told_of).order_by(TaskEvent.id))] == [
+        ("queued", "dispatched", None, API.label),
+        ("dispatched", "failed", "number is not in use", API.label),
+    ]
+    with pytest.raises(ValueError, match=r"^a task may not move from failed to done$"):
+        tasks.move_task(world.session, task, TaskStatus.DONE, actor=API, reason=None, now=world.now)
 
 
 def test_verbs_touch_the_one_they_are_given_when_there_are_others(world):
@@ -210,3 +217,25 @@ def test_verbs_touch_the_one_they_are_given_when_there_are_others(world):
     assert [world.outcome_of(row)[0] for row in (first, second, third)] == ["pending", "cancelled", "pending"]
     assert booking.get(world.session, world.tenant.id, first.id).at == world.now + HOUR
     assert contacts.get(world.session, world.tenant.id, "c-1").id == world.contact().id
+
+
+@pytest.mark.parametrize("verb", ["get", "claim", "report"])
+def test_every_verb_of_tasks_is_not_found_when_the_task_is_another_tenants(world, verb):
+    task = queued(world)
+    other = create_tenant(world.session, "globex", now=world.now)
+    given = {} if verb == "get" else {"actor": API, "now": world.now}
+    outcome = [TaskStatus.DONE] if verb == "report" else []
+    with pytest.raises(NotFound):
+        getattr(tasks, verb)(world.session, other.id, task.id, *outcome, **given)
+
+
+def test_cancel_all_tells_of_each_in_the_order_they_were_due(world):
+    ids = [UUID(int=number) for number in (4, 3, 1, 2)]
+    hours = dict(zip(ids, (1, 3, 2, 2), strict=True))
+    for id in (ids[1], ids[3], ids[2], ids[0]):
+        world.book(id=id, reason=str(id), at=world.now + hours[id] * HOUR)
+    transitions.cancel_all_of(world.session, world.tenant, "c-1", actor=API, now=world.now)
+    world.commit()
+    told_of = select(AuditEvent.resource_id).where(AuditEvent.action == "followup.cancelled")
+    order = [UUID(id) for id in world.session.scalars(told_of.order_by(AuditEvent.id))]
+    assert order == [ids[0], ids[2], ids[3], ids[1]]
