@@ -5,8 +5,8 @@ from sqlalchemy import select
 
 from models.audit import AuditEvent
 from models.errors import Conflict, Invalid, NotFound
-from models.followups import contacts
-from models.followups.records import FollowUp, RevokeEvent
+from models.followups import contacts, tasks
+from models.followups.records import FollowUp, RevokeEvent, TaskEvent
 from models.messages import Message
 from models.outbox import OutboxEvent
 from tests.followups.world import DAY, HOUR, World
@@ -221,6 +221,35 @@ def test_a_message_of_another_tenant_touches_nothing_here(world):
     assert world.state()[0] == "revoked"
     world.tenant = mine
     assert world.state() == ("granted", 0)
+
+
+def test_revoke_touches_nothing_of_another_customer_or_tenant_or_that_was_claimed(world):
+    other = create_tenant(world.session, "globex", now=world.now)
+    theirs = [{"customer": "c-2"}, {"tenant": other}]
+    for given in ({}, {"reason": "taken"}, *theirs):
+        world.book(**given)
+    now = world.now + 2 * HOUR
+    world.fire(now)
+    taken = next(task for task in world.tasks() if "taken" in task.command["message"])
+    tasks.claim(world.session, world.tenant.id, taken.id, actor=API, now=now)
+    world.book(now=now)
+    for given in theirs:
+        world.book(now=now, **given)
+
+    assert world.revoke(now=now) == 1
+    left = {(row.tenant_id, row.customer, row.status) for row in world.session.scalars(select(FollowUp))}
+    mine = world.tenant.id
+    assert {row for row in left if row[2] != "fired"} == {
+        (mine, "c-1", "cancelled"),
+        (mine, "c-2", "pending"),
+        (other.id, "c-1", "pending"),
+    }
+    assert {(task.tenant_id, task.customer, task.status) for task in world.tasks()} == {
+        *((mine, "c-1", "dispatched"), (mine, "c-1", "cancelled")),
+        *((mine, "c-2", "queued"), (other.id, "c-1", "queued")),
+    }
+    last = world.session.scalars(select(TaskEvent).where(TaskEvent.to_status == "cancelled")).one()
+    assert last.reason == "opted_out"
 
 
 @pytest.mark.parametrize("by", ["operator", "channel", "api"])
