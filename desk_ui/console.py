@@ -2,7 +2,22 @@
 
 from flask import Flask
 
-from desk_ui import addresses, auth, errors, followups, pages, permissions, profile, search, security
+from desk_ui import (
+    addresses,
+    audit,
+    auth,
+    deliveries,
+    endpoints,
+    errors,
+    followups,
+    overview,
+    pages,
+    permissions,
+    profile,
+    search,
+    security,
+    sweeps,
+)
 
 
 def register(app: Flask) -> None:
@@ -14,5 +29,10 @@ def register(app: Flask) -> None:
     permissions.register(app)
     pages.register(app)
     errors.register(app)
+    overview.register(app)
     followups.register(app)
+    sweeps.register(app)
+    deliveries.register(app)
+    endpoints.register(app)
     search.register(app)
+    audit.register(app)

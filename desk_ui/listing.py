@@ -85,6 +85,11 @@ class Listing(Generic[F, R]):
         """The value of a filter in words; as it is unless a subclass knows better."""
         return value
 
+    @property
+    def where(self) -> Mapping[str, Any]:
+        """What the address names besides the tenant, for a list of what belongs to one thing."""
+        return {}
+
     @cached_property
     def query(self) -> str:
         """The list's own address, place included, without the tenant: what a detail page leads back to."""
@@ -93,7 +98,7 @@ class Listing(Generic[F, R]):
     @cached_property
     def here(self) -> str:
         """This page of the list."""
-        return url_for(self.endpoint, tenant=g.tenant.key, **self.filters.as_params(), **self._place)
+        return self._address(**self.filters.as_params(), **self._place)
 
     @property
     def after(self) -> str | None:
@@ -105,10 +110,13 @@ class Listing(Generic[F, R]):
 
     def url(self, **changes: Any) -> str:
         """The list from its start, with some filters changed; None clears one."""
-        return url_for(self.endpoint, tenant=g.tenant.key, **self.filters.as_params(**changes))
+        return self._address(**self.filters.as_params(**changes))
+
+    def _address(self, **params: str) -> str:
+        return url_for(self.endpoint, tenant=g.tenant.key, **self.where, **params)
 
     def url_after(self, cursor: str) -> str:
-        return url_for(self.endpoint, tenant=g.tenant.key, **self.filters.as_params(), after=cursor)
+        return self._address(**self.filters.as_params(), after=cursor)
 
     @property
     def url_cleared(self) -> str:

@@ -1,35 +1,19 @@
 """What stands around every page: where one is, who one is, whether the sweeps and desk.toml are well."""
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from flask import Flask, current_app, g, get_flashed_messages, request, session
 from flask_babel import Babel
 from flask_babel import lazy_gettext as _l
 from flask_wtf.csrf import generate_csrf
 
-from desk_ui import areas, translating, words
+from desk_ui import areas, charts, translating, words
 from desk_ui.auth import THEMES
+from desk_ui.sweeps import lines, telling
 from desk_ui.translating import gettext as _
-from jobs.schedule import cadences
-from models import declarations, sweep_states
+from models import declarations
 from models.base import db
-from models.clock import EPOCH
 from models.tenants import Tenant
-
-SWEEPS_REREAD_AFTER = timedelta(seconds=5)
-
-
-@dataclass(frozen=True, slots=True)
-class SweepLine:
-    """How one sweep stands, in words for the bar."""
-
-    key: str
-    name: str
-    late_since: datetime | None
-    paused: bool
-    last_ok_at: datetime | None
-    next_due_at: datetime
 
 
 class Surroundings:
@@ -81,9 +65,9 @@ class Surroundings:
         """How the sweeps stand: each as tone, shape, words, and the names that the words leave out."""
         if not g.get("operator"):
             return []
-        lines = _sweeps(g.now)
-        late = [line.name for line in lines if line.late_since is not None]
-        paused = [line.name for line in lines if line.paused]
+        sweeps = lines.recent(g.now)
+        late = [line.name for line in sweeps if line.late_since is not None]
+        paused = [line.name for line in sweeps if line.paused]
         found = []
         if late:
             text = (
@@ -98,8 +82,8 @@ class Surroundings:
     @property
     def next_run(self) -> datetime | None:
         """When follow-ups are looked at next, unless that is in doubt."""
-        lines = _sweeps(g.now) if g.get("tenant") else []
-        firing = next((line for line in lines if line.key == "fire_followups"), None)
+        sweeps = lines.recent(g.now) if g.get("tenant") else []
+        firing = next((line for line in sweeps if line.key == "fire_followups"), None)
         if firing is None or firing.paused or firing.late_since is not None:
             return None
         return max(firing.next_due_at, g.now)
@@ -114,30 +98,14 @@ def register(app: Flask) -> None:
     translating.register(app)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.globals.update(
-        surroundings=Surroundings(), words=words, csrf_token=generate_csrf, session=session, g=g
+        surroundings=Surroundings(),
+        words=words,
+        drawn=charts,
+        telling=telling,
+        csrf_token=generate_csrf,
+        session=session,
+        g=g,
     )
-    for name, template in (("ui", "ui"), ("lists", "list")):
+    for name, template in (("ui", "ui"), ("lists", "list"), ("charts", "charts")):
         app.jinja_env.globals[name] = app.jinja_env.get_template(f"components/{template}.html").module
-    app.extensions["desk_sweep_lines"] = (EPOCH, [])
-
-
-def _sweeps(now: datetime) -> list[SweepLine]:
-    """How the sweeps stand, read at most every few seconds by each process."""
-    read_at, lines = current_app.extensions["desk_sweep_lines"]
-    if lines and timedelta() <= now - read_at < SWEEPS_REREAD_AFTER:
-        return list(lines)
-    found = db.session()
-    states = sweep_states.states(found, cadences(declarations.current(found)), now=now)
-    lines = [
-        SweepLine(
-            state.name,
-            str(words.SWEEPS.get(state.name, state.name)),
-            state.late_since,
-            state.paused is not None,
-            state.last_ok_at,
-            state.next_due_at,
-        )
-        for state in states
-    ]
-    current_app.extensions["desk_sweep_lines"] = (now, lines)
-    return lines
+    lines.register(app)

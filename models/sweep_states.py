@@ -16,6 +16,7 @@ from models.errors import Conflict, NotFound
 from models.sweeps import Cadence, RunStatus, SlotKind, SweepLease, SweepPause, SweepRun, SweepSlot
 from models.tenants import PLATFORM
 from models.transactions import commit, savepoint
+from models.transitions import check_version
 
 INTERVALS_UNTIL_LATE = 3
 
@@ -33,6 +34,7 @@ class State:
     paused: SweepPause | None
     late_since: datetime | None
     episode: str
+    version: int = 0
 
 
 def states(session: Session, cadences: Iterable[Cadence], *, now: datetime) -> list[State]:
@@ -64,6 +66,7 @@ def _state(session: Session, cadence: Cadence, installed_at: datetime, now: date
         paused=paused,
         late_since=since if is_late else None,
         episode=str(micros(max(known))),
+        version=pause.version if pause is not None else 0,
     )
 
 
@@ -106,28 +109,48 @@ def _last_run(session: Session, name: str) -> SweepRun | None:
 
 
 def pause(
-    session: Session, name: str, *, known: Iterable[str], reason: str | None, actor: Actor, now: datetime
+    session: Session,
+    name: str,
+    *,
+    known: Iterable[str],
+    reason: str | None,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
 ) -> SweepPause:
-    """Pause a sweep for all tenants. Pausing a paused one changes nothing. Raises `NotFound`, `Invalid`."""
-    return _set_paused(
-        session, name, True, known=known, reason=text.optional(reason, "reason"), actor=actor, now=now
-    )
+    """Pause a sweep for all tenants. Pausing a paused one changes nothing.
+
+    One that was never paused has the version 0. Raises `NotFound`, `Invalid`, and `Conflict` where it moved.
+    """
+    why = text.optional(reason, "reason")
+    return _set_paused(session, name, True, known, why, actor, now, expected_version)
 
 
-def resume(session: Session, name: str, *, known: Iterable[str], actor: Actor, now: datetime) -> SweepPause:
-    """Let a paused sweep run again. Resuming one that is not paused changes nothing. Raises `NotFound`."""
-    return _set_paused(session, name, False, known=known, reason=None, actor=actor, now=now)
+def resume(
+    session: Session,
+    name: str,
+    *,
+    known: Iterable[str],
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+) -> SweepPause:
+    """Let a paused sweep run again. Resuming one that is not paused changes nothing.
+
+    Raises `NotFound`, and `Conflict` where it moved.
+    """
+    return _set_paused(session, name, False, known, None, actor, now, expected_version)
 
 
 def _set_paused(
     session: Session,
     name: str,
     paused: bool,
-    *,
     known: Iterable[str],
     reason: str | None,
     actor: Actor,
     now: datetime,
+    expected_version: int | None,
 ) -> SweepPause:
     _check_known(name, known)
     # The platform's row is the lock: two who pause at once leave one event.
@@ -135,11 +158,13 @@ def _set_paused(
     assert platform is not None
     row = session.get(SweepPause, name, populate_existing=True)
     if row is None:
-        row = SweepPause(name=name, paused=False, by=actor.label, at=now)
+        row = SweepPause(name=name, paused=False, by=actor.label, at=now, version=0)
+    check_version(row, expected_version, "sweep")
     if row.paused == paused:
         return row  # one that is not stored stays so: its `at` would begin the judging of lateness anew
     session.add(row)
     row.paused, row.reason, row.by, row.at = paused, reason, actor.label, now
+    row.version += 1
     _append(session, platform.id, "paused" if paused else "resumed", name, actor, now)
     return row
 

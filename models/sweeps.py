@@ -94,7 +94,8 @@ class SweepRun(Base):
     error: Mapped[str | None] = mapped_column(Text)
 
     __table_args__ = (
-        Index("ix_sweep_run_name_started_at", "name", "started_at"),
+        Index("ix_sweep_run_name_started_at", "name", "started_at", "id"),
+        Index("ix_sweep_run_name_status_started_at", "name", "status", "started_at", "id"),
         Index("ix_sweep_run_started_at", "started_at"),
         Index("ix_sweep_run_name_status_finished_at", "name", "status", "by_hand", "finished_at"),
         Index(
@@ -119,7 +120,11 @@ class SweepFault(Base):
     error: Mapped[str] = mapped_column(Text)
     at: Mapped[datetime]
 
-    __table_args__ = (Index("ix_sweep_fault_run_id", "run_id"),)
+    __table_args__ = (
+        Index("ix_sweep_fault_run_id", "run_id"),
+        Index("ix_sweep_fault_tenant_at", "tenant_id", "at", "id"),
+        Index("ix_sweep_fault_at", "at", "id"),
+    )
 
 
 class SweepLease(Base):
@@ -143,3 +148,4 @@ class SweepPause(Base):
     reason: Mapped[str | None] = mapped_column(String(200))
     by: Mapped[str] = mapped_column(String(200))
     at: Mapped[datetime]
+    version: Mapped[int] = mapped_column(Integer, default=0)

@@ -18,4 +18,3 @@ def register(app: Flask) -> None:
     ):
         rule = f"/<tenant:tenant>/followups{rule}"
         app.add_url_rule(rule, f"followups.{view.__name__}", view, methods=[method])
-    app.add_url_rule("/<tenant:tenant>", "followups.tenant", routes.tenant_home)

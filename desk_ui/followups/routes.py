@@ -3,8 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from flask import abort, current_app, g, redirect, request, url_for
-from werkzeug.wrappers import Response
+from flask import abort, current_app, g, request
 
 from desk_ui.followups import queries, views
 from desk_ui.followups.detail import DetailView, detail
@@ -18,11 +17,6 @@ from desk_ui.requests import settings_of
 from models import declarations
 from models.base import db
 from models.followups import booking
-
-
-@requires(Permission.SEE)
-def tenant_home() -> Response:
-    return redirect(url_for("followups.index", tenant=g.tenant.key))
 
 
 @requires(Permission.SEE)

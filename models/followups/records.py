@@ -195,6 +195,16 @@ class FollowUp(Base):
             # SQLite does not see that `status = 'fired'` implies this, so that there it holds all rows.
             postgresql_where=status != Status.PENDING.value,
         ),
+        # The list of what was blocked for one cause, and what of it needs a person.
+        Index(
+            "ix_follow_up_blocked",
+            "tenant_id",
+            "blocked_reason",
+            "updated_at",
+            "id",
+            postgresql_where=status == Status.BLOCKED.value,
+            sqlite_where=status == Status.BLOCKED.value,
+        ),
         Index(
             "ix_follow_up_rearmed_from",
             "tenant_id",

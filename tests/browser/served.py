@@ -1,5 +1,6 @@
 """A console served by a real web process on a database of its own, and how a browser signs in to it."""
 
+import re
 import shutil
 import socket
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "desk.toml"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WIDE = {"width": 1440, "height": 900}
 NARROW = {"width": 390, "height": 844}
+# Where signing in leads to: the overview of a tenant.
+OVERVIEW = r"//[^/]+/(?!sign-in)[a-z0-9_-]+$"
 
 T = TypeVar("T")
 
@@ -82,7 +85,7 @@ class Console:
         else:
             page.goto(self.link(email))
             page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url("**/followups**")
+        page.wait_for_url(re.compile(OVERVIEW))
         if not known:
             self.sessions[email] = [one for one in page.context.cookies() if one["name"] == "desk"]
 

@@ -1,5 +1,6 @@
 """axe finds nothing serious on any page, in either theme, wide or narrow."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -7,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from models import clock, demo
 from models.followups.records import FollowUp, Status
-from tests.browser.served import NARROW, WIDE
+from tests.browser.served import NARROW, OVERVIEW, WIDE
 from tests.support.create import create_followup
 
 pytestmark = pytest.mark.slow
@@ -59,7 +60,7 @@ def test_axe_finds_nothing_serious_on_any_page(filled, open_page, scheme, size):
         page.goto(desk.link("lead@demo.test"))
         check(page, "link")
         page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url("**/followups**")
+        page.wait_for_url(re.compile(OVERVIEW))
         lists = f"{desk.url}/demo/followups"
         paths = [f"{lists}?tab={tab}" for tab in ("pending", "overdue", "blocked", "fired", "cancelled")]
         paths += [f"{lists}?agent=billing&customer=nobody&arm=x&reason=y", f"{lists}?tab=odd"]

@@ -188,9 +188,9 @@ def test_password_is_refused_when_it_is_short_or_the_present_one_is_wrong(lead, 
 def test_home_leads_to_the_tenant_that_was_seen_last(desk, acme, lead):
     other = desk.tenant("beta")
     desk.give("lead@acme.test", other, "viewer")
-    assert lead.open("/").headers["Location"] == "/acme/followups"
+    assert lead.open("/").headers["Location"] == "/acme"
     lead.open("/beta/followups")
-    assert lead.open("/").headers["Location"] == "/beta/followups"
+    assert lead.open("/").headers["Location"] == "/beta"
 
 
 def test_home_says_so_when_the_person_has_no_tenant(desk, acme, lead):

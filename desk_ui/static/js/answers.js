@@ -21,7 +21,10 @@ document.addEventListener("htmx:error", (event) => {
 });
 
 document.addEventListener("htmx:after:request", (event) => {
-  const tabs = document.getElementById("tabs");
   const ctx = event.detail.ctx;
-  if (tabs && acts(ctx) && [200, 409].includes(ctx.response.status)) tabs.dispatchEvent(new CustomEvent("acted"));
+  if (!acts(ctx) || ![200, 409].includes(ctx.response.status)) return;
+  for (const id of ["tabs", "needs"]) {
+    const place = document.getElementById(id);
+    if (place) place.dispatchEvent(new CustomEvent("acted"));
+  }
 });

@@ -1,0 +1,103 @@
+"""What the overview reads: of each kind how much needs a person, and since when the oldest waits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from flask import Flask, Response, current_app, g, request
+from sqlalchemy.orm import Session
+
+from desk_ui import declared
+from desk_ui.requests import READING, settings_of
+from desk_ui.sweeps import lines
+from desk_ui.sweeps.lines import Line
+from jobs.schedule import sweeps
+from models import declarations, delivery_needs
+from models.declarations import Fault
+from models.followups import needs
+from models.followups.needs import Unusable
+from models.followups.records import Block
+from models.followups.standing import BLOCKS_FOR_A_PERSON, Standing
+from models.needs import Need
+
+REREAD_AFTER = timedelta(seconds=5)
+CACHE = "desk_needs"
+
+
+@dataclass(frozen=True)
+class Found:
+    """All that may need a person in one tenant, as it was at `standing.now`."""
+
+    standing: Standing
+    overdue: Need
+    blocked: dict[Block, Need]
+    tasks: Need
+    unusable: Unusable
+    dead: Need
+    sweeps: Sequence[Line]
+    faults: Sequence[Fault]
+    unreadable: str | None
+
+    @property
+    def late(self) -> list[Line]:
+        return [line for line in self.sweeps if line.late_since is not None]
+
+    @property
+    def paused(self) -> list[Line]:
+        return [line for line in self.sweeps if line.paused]
+
+    @property
+    def areas(self) -> dict[str, int]:
+        """How many things need a person in each area of the navigation."""
+        blocked = sum(need.number for need in self.blocked.values())
+        return {
+            "followups": self.overdue.number + blocked + self.tasks.number,
+            "agents": len(self.unusable.agents),
+            "deliveries": self.dead.number,
+            "sweeps": len(self.late),
+        }
+
+
+def read(session: Session, now: datetime) -> Found:
+    """Count it afresh for the tenant at hand."""
+    in_force = declarations.current(session)
+    standing = Standing.of(session, g.tenant, in_force, sweeps(in_force)["fire_followups"].interval, now)
+    agents = needs.pending_agents(session, g.tenant.id)
+    before = now - settings_of(current_app).attention_after
+    return Found(
+        standing=standing,
+        overdue=needs.overdue(session, standing, agents),
+        blocked={block: needs.blocked(session, standing, block) for block in BLOCKS_FOR_A_PERSON},
+        tasks=needs.tasks(session, g.tenant.id, before=before),
+        unusable=needs.unusable(session, standing, agents),
+        dead=delivery_needs.dead(session, g.tenant.id, now=now),
+        sweeps=lines.recent(now),
+        faults=declared.faults(in_force),
+        unreadable=declarations.fault(session),
+    )
+
+
+def register(app: Flask) -> None:
+    app.extensions[CACHE] = {}
+    app.after_request(_forget)
+
+
+def areas(session: Session, now: datetime) -> dict[str, int]:
+    """`Found.areas`, a few seconds old at most, and read afresh after an act in this process."""
+    kept: dict[int, tuple[datetime, dict[str, int]]] = current_app.extensions[CACHE]
+    read_at, found = kept.get(g.tenant.id, (None, {}))
+    if read_at is None or not timedelta() <= now - read_at < REREAD_AFTER:
+        found = keep(read(session, now)).areas
+    return found
+
+
+def keep(found: Found) -> Found:
+    """Let the navigation's numbers be those of `found` for a few seconds."""
+    current_app.extensions[CACHE][found.standing.tenant.id] = (found.standing.now, found.areas)
+    return found
+
+
+def _forget(response: Response) -> Response:
+    if request.method not in READING and g.get("tenant") is not None:
+        current_app.extensions[CACHE].pop(g.tenant.id, None)
+    return response

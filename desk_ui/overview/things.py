@@ -1,0 +1,202 @@
+"""Each thing that needs a person: what happened, what will not, what the desk will do, and the way there."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from flask import current_app, g, url_for
+from flask_babel import ngettext
+
+from desk_ui import local_time, words
+from desk_ui.overview.queries import Found
+from desk_ui.requests import settings_of
+from desk_ui.sweeps import telling
+from desk_ui.sweeps.lines import Line
+from desk_ui.translating import gettext as _
+from models.followups.records import Block
+from models.followups.standing import BLOCK_NEEDS_A_PERSON_FOR
+
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """One line of the overview. `since` is None where nobody knows; `url` where there is no page for it."""
+
+    area: str
+    number: int
+    since: datetime | None
+    title: str
+    says: str
+    url: str | None = None
+    tone: str = "bad"
+
+    @property
+    def count(self) -> str:
+        return telling.number(self.number)
+
+    @property
+    def waits_since(self) -> datetime:
+        return self.since or g.now
+
+
+def things(found: Found) -> list[Thing]:
+    """Area by area, the area with the oldest first; within one, the oldest first."""
+    known = [thing for thing in _all(found) if thing.number]
+    first: dict[str, datetime] = {}
+    for thing in known:
+        first[thing.area] = min(first.get(thing.area, g.now), thing.waits_since)
+    return sorted(known, key=lambda thing: (first[thing.area], thing.area, thing.waits_since))
+
+
+def next_run(found: Found) -> datetime | None:
+    """When due follow-ups are taken next, unless that is in doubt."""
+    firing = next((line for line in found.sweeps if line.key == "fire_followups"), None)
+    if firing is None or firing.paused or firing.late_since is not None:
+        return None
+    return max(firing.next_due_at, g.now)
+
+
+def _all(found: Found) -> Iterator[Thing]:
+    yield from _unreadable(found)
+    yield from map(_late, found.late)
+    yield _overdue(found)
+    yield from (_blocked(found, block) for block in found.blocked)
+    yield _tasks(found)
+    yield from _unusable(found)
+    yield _faults(found)
+    yield _dead(found)
+
+
+def _late(line: Line) -> Thing:
+    runs = _("It should run %(every)s, and no run ended well since then.", every=telling.every(line.every))
+    return Thing(
+        "sweeps",
+        1,
+        line.late_since,
+        _("%(name)s is late", name=line.name),
+        f"{runs} {_('What it does waits: look whether its worker runs.')}",
+        url_for("sweeps.show", tenant=g.tenant.key, name=line.key),
+    )
+
+
+def _overdue(found: Found) -> Thing:
+    number, at = found.overdue.number, next_run(found)
+    if at is None:
+        then = _("That waits until Firing runs again.")
+    else:
+        then = _("The next run, %(when)s, takes what is due.", when=words.distance(at, g.now))
+    return Thing(
+        "followups",
+        number,
+        found.overdue.since,
+        ngettext("Follow-up is overdue", "Follow-ups are overdue", number),
+        f"{_('Due, and taken by no run so far. Nothing was sent.')} {then}",
+        _list(tab="overdue"),
+    )
+
+
+def _blocked(found: Found, block: Block) -> Thing:
+    need = found.blocked[block]
+    why = words.block(block)
+    because = _("Nothing was sent, and nothing will be without re-arming.")
+    if block is Block.POLICY_INVALID:
+        because = f"{because} {_('The policy in desk.toml must be corrected first.')}"
+    return Thing(
+        "followups",
+        need.number,
+        need.since,
+        ngettext("Follow-up blocked: %(why)s", "Follow-ups blocked: %(why)s", need.number, why=why),
+        because,
+        _list(
+            tab="blocked",
+            blocked=block.value,
+            since=local_time.typed(g.now - BLOCK_NEEDS_A_PERSON_FOR, g.zone),
+        ),
+        "warn",
+    )
+
+
+def _tasks(found: Found) -> Thing:
+    after = words.span(settings_of(current_app).attention_after)
+    heard = _(
+        "Not taken, or not finished, for over %(after)s: the customer may have heard nothing.", after=after
+    )
+    return Thing(
+        "followups",
+        found.tasks.number,
+        found.tasks.since,
+        ngettext("Task that no agent finished", "Tasks that no agent finished", found.tasks.number),
+        f"{heard} {_('The desk gives out none twice; ask whoever runs the agent.')}",
+        _list(tab="fired"),
+    )
+
+
+def _unusable(found: Found) -> Iterator[Thing]:
+    agents, due = found.unusable.agents, found.unusable.next_due_at
+    if not agents:
+        return
+    when = words.distance(due, g.now) if due and due > g.now else _("at the next run")
+    blocked = _(
+        "What waits for %(agents)s is blocked when it comes due: the next %(when)s.",
+        agents=named(agents),
+        when=when,
+    )
+    only = {"agent": agents[0]} if len(agents) == 1 else {}
+    yield Thing(
+        "agents",
+        len(agents),
+        None,
+        ngettext("Agent without a usable policy", "Agents without a usable policy", len(agents)),
+        f"{blocked} {_('The policy in desk.toml must be corrected before that.')}",
+        _place("agents.index") or _list(**only),
+    )
+
+
+def _unreadable(found: Found) -> Iterator[Thing]:
+    if found.unreadable:
+        fault = found.unreadable
+        says = _("%(fault)s. The last good version stays in force, so nothing stops.", fault=fault)
+        yield Thing("set-up", 1, None, _("desk.toml can't be used"), says)
+
+
+def _faults(found: Found) -> Thing:
+    """What is wrong in desk.toml besides the policies that are a line of their own."""
+    told = tuple(f"agents.{agent}." for agent in found.unusable.agents)
+    faults = [str(fault) for fault in found.faults if not fault.path.startswith(told)]
+    return Thing(
+        "set-up",
+        len(faults),
+        None,
+        ngettext("Fault in desk.toml", "Faults in desk.toml", len(faults)),
+        _("%(faults)s. The rest of the file is in force.", faults=named(faults, "; ")),
+    )
+
+
+def _dead(found: Found) -> Thing:
+    return Thing(
+        "deliveries",
+        found.dead.number,
+        found.dead.since,
+        ngettext("Delivery given up", "Deliveries given up", found.dead.number),
+        _("The endpoint did not take it at any attempt. Nothing is sent again without re-arming."),
+        _place("deliveries.index", tab="dead"),
+    )
+
+
+def _list(**filters: str) -> str:
+    return url_for("followups.index", tenant=g.tenant.key, **filters)
+
+
+def _place(endpoint: str, **values: str) -> str | None:
+    """The page, where this desk has it."""
+    if endpoint not in current_app.view_functions:
+        return None
+    return url_for(endpoint, tenant=g.tenant.key, **values)
+
+
+def named(names: Sequence[str], between: str = ", ") -> str:
+    """The first few, and how many more there are."""
+    more = len(names) - NAMED
+    rest = f" {ngettext('and %(num)s more', 'and %(num)s more', more)}" if more > 0 else ""
+    return between.join(names[:NAMED]) + rest

@@ -1,0 +1,110 @@
+"""What the overview shows: the answer first, then each thing that needs a person, the oldest first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+
+from flask import g
+from flask_babel import lazy_gettext as _l
+
+from desk_ui import words
+from desk_ui.charts import Chart
+from desk_ui.overview import things
+from desk_ui.overview.queries import Found
+from desk_ui.overview.things import Thing, named
+from desk_ui.sweeps.lines import Line
+from desk_ui.sweeps.views import Shown
+from desk_ui.translating import gettext as _
+from models.needs import MOST
+
+NUMBERS = (
+    *(_l("Two"), _l("Three"), _l("Four"), _l("Five"), _l("Six"), _l("Seven")),
+    *(_l("Eight"), _l("Nine"), _l("Ten"), _l("Eleven"), _l("Twelve")),
+)
+
+
+@dataclass(frozen=True)
+class OverviewView:
+    """The whole page."""
+
+    found: Found
+    sweeps: Sequence[Shown]
+
+    @cached_property
+    def things(self) -> list[Thing]:
+        return things.things(self.found)
+
+    @property
+    def title(self) -> str:
+        total = sum(min(thing.number, MOST) for thing in self.things)
+        if any(thing.number > MOST for thing in self.things):
+            return _("More than %(n)s things need a person", n=words.number(total))
+        if total == 0:
+            return _("Nothing needs a person")
+        if total == 1:
+            return _("One thing needs a person")
+        number = NUMBERS[total - 2] if total < len(NUMBERS) + 2 else words.number(total)
+        return _("%(number)s things need a person", number=number)
+
+    @property
+    def says(self) -> str:
+        """How long the oldest has waited, and whether the rest goes on by itself."""
+        waits = [thing.since for thing in self.things if thing.since is not None]
+        found = []
+        if waits:
+            length = words.span(max(g.now - min(waits), timedelta()))
+            found.append(_("The oldest has waited %(length)s.", length=length))
+        if not self.found.late and not self.found.paused:
+            found.append(
+                _("All sweeps are on time.")
+                if self.things
+                else _("All sweeps run, and do the rest by themselves.")
+            )
+        return " ".join(found)
+
+    @property
+    def first(self) -> Thing | None:
+        """The thing that has the one primary button."""
+        return next((thing for thing in self.things if thing.url), None)
+
+    @property
+    def notices(self) -> list[str]:
+        """What rests because somebody wanted it to."""
+        found = [_paused(line) for line in self.found.paused]
+        standing = self.found.standing
+        if standing.paused:
+            found.append(_("Follow-ups are switched off for this tenant. Due ones wait; nothing is sent."))
+        elif standing.held:
+            agents = named(sorted(standing.held))
+            found.append(_("Held: %(agents)s. What comes due for them waits.", agents=agents))
+        return found
+
+    @property
+    def calm(self) -> str:
+        """What stands where nothing needs a person."""
+        at = things.next_run(self.found)
+        if at is None:
+            return _("Due follow-ups wait until Firing runs again.")
+        when = words.distance(at, g.now)
+        return _("Due follow-ups fire by themselves. The next run is %(when)s.", when=when)
+
+    @property
+    def charts(self) -> list[tuple[str, Chart]]:
+        return [(one.line.name, one.chart) for one in self.sweeps]
+
+
+def _paused(line: Line) -> str:
+    assert line.paused is not None
+    when = words.day_and_time(line.paused.at, g.now, g.zone)
+    who = line.paused.by
+    if line.paused.reason:
+        reason = line.paused.reason
+        return _(
+            "%(name)s is paused since %(when)s, by %(who)s: %(reason)s",
+            name=line.name,
+            when=when,
+            who=who,
+            reason=reason,
+        )
+    return _("%(name)s is paused since %(when)s, by %(who)s.", name=line.name, when=when, who=who)

@@ -1,0 +1,22 @@
+"""The sweeps pages: how each stands, its runs, and what an admin of the platform does with it."""
+
+from flask import Flask
+
+
+def register(app: Flask) -> None:
+    """Add this area's routes to `app`."""
+    # Imported here, since what stands around every page reads the lines of this area.
+    from desk_ui.sweeps import commands, routes
+
+    one = "/<name>"
+    for rule, view, method in (
+        ("", routes.index, "GET"),
+        (one, routes.show, "GET"),
+        (f"{one}/runs", commands.run, "POST"),
+        (f"{one}/pause", commands.ask_pause, "GET"),
+        (f"{one}/pause", commands.pause, "POST"),
+        (f"{one}/resumption", commands.ask_resume, "GET"),
+        (f"{one}/resumption", commands.resume, "POST"),
+    ):
+        rule = f"/<tenant:tenant>/sweeps{rule}"
+        app.add_url_rule(rule, f"sweeps.{view.__name__}", view, methods=[method])
