@@ -100,6 +100,10 @@ def acts_took_effect(connection: Connection, evidence: Evidence) -> Iterator[str
             of, wanted = (states, "cancelled") if answer.kind == "cancel" else (tasks, answer.kind)
             if of.get(answer.facts["id"]) != wanted:
                 yield f"{answer.kind} was answered, but {answer.facts['id']} is {of.get(answer.facts['id'])}"
+
+
+def reschedulings_are_audited(connection: Connection, evidence: Evidence) -> Iterator[str]:
+    """Each version that was answered is an event."""
     moved = dict(
         connection.execute(
             "SELECT resource_id, count(*) FROM audit_event WHERE action = 'followup.rescheduled'"
@@ -164,30 +168,39 @@ def refusals_are_audited(connection: Connection, evidence: Evidence) -> Iterator
 
 
 def webhooks_tell_each_event_once(connection: Connection, evidence: Evidence) -> Iterator[str]:
-    """One id an event, one body, signed; delivered is what was accepted; no more was sent than counted."""
+    """One id an event, one body, signed, and of an event that is there."""
     events = {row[0] for row in connection.execute("SELECT id FROM outbox_event")}
-    sent: dict[tuple[str, int], list[Seen]] = defaultdict(list)
     for seen in evidence.received:
-        sent[seen.path, seen.event_id].append(seen)
         if not seen.verified:
             yield f"a webhook was not signed by its secret: {seen.webhook_id} to {seen.path}"
         if seen.event_id not in events:
             yield f"a webhook tells of an event that is not there: {seen.event_id}"
-    for (path, event), all_of_it in sent.items():
-        if len({seen.webhook_id for seen in all_of_it}) > 1 or len({seen.body for seen in all_of_it}) > 1:
+    for (path, event), requests in _sent(evidence).items():
+        if len({seen.webhook_id for seen in requests}) > 1 or len({seen.body for seen in requests}) > 1:
             yield f"the event {event} went to {path} under two ids, or with two bodies"
-    if len({seen.webhook_id for seen in evidence.received if seen.path == ALL}) != len(
-        {seen.event_id for seen in evidence.received if seen.path == ALL}
-    ):
+    to_all = [seen for seen in evidence.received if seen.path == ALL]
+    if len({seen.webhook_id for seen in to_all}) != len({seen.event_id for seen in to_all}):
         yield "one webhook-id stands for two events"
-    for row in _rows(
-        connection, "SELECT d.*, e.url FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id"
-    ):
+
+
+def deliveries_agree_with_what_arrived(connection: Connection, evidence: Evidence) -> Iterator[str]:
+    """Delivered is what was accepted, and no more was sent than counted."""
+    sent = _sent(evidence)
+    query = "SELECT d.*, e.url FROM delivery d JOIN webhook_endpoint e ON e.id = d.endpoint_id"
+    for row in _rows(connection, query):
         requests = sent.get((f"/{row['url'].rpartition('/')[2]}", row["event_id"]), [])
         if row["state"] == "delivered" and not any(seen.accepted for seen in requests):
             yield f"the delivery {row['id']} counts as delivered, and nobody accepted it"
         if len(requests) > row["attempts"]:
             yield f"the delivery {row['id']} was sent {len(requests)} times in {row['attempts']} attempts"
+
+
+def _sent(evidence: Evidence) -> dict[tuple[str, int], list[Seen]]:
+    """The requests by path and event."""
+    sent: dict[tuple[str, int], list[Seen]] = defaultdict(list)
+    for seen in evidence.received:
+        sent[seen.path, seen.event_id].append(seen)
+    return sent
 
 
 def audit_chain_is_whole(connection: Connection, evidence: Evidence) -> Iterator[str]:
@@ -228,10 +241,12 @@ CHECKS: tuple[Check, ...] = (
     answers_are_expected,
     promises_exist,
     acts_took_effect,
+    reschedulings_are_audited,
     repeats_answer_the_first,
     claims_are_answered_once,
     refusals_are_audited,
     webhooks_tell_each_event_once,
+    deliveries_agree_with_what_arrived,
     audit_chain_is_whole,
     everything_came_to_rest,
 )
