@@ -84,7 +84,8 @@ def version_shown() -> int:
 
 
 def _state_of(current: Any) -> dict[str, Any]:
-    return {"state": current.status} if hasattr(current, "status") else {}
+    found = getattr(current, "status", None) or getattr(current, "state", None)
+    return {"state": found} if isinstance(found, str) else {}
 
 
 def _refused(

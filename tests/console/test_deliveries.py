@@ -276,6 +276,7 @@ def test_rearm_is_a_conflict_that_keeps_what_was_typed_when_it_was_rearmed_meanw
     assert [error for _who, to, error in history(desk, delivery) if to == "pending"] == ["first"]
     [event] = desk.audit("delivery.rearmed")
     assert (event.result, event.resource_id) == ("refused", str(delivery.id))
+    assert event.detail == {"state": "pending"}
 
 
 def test_rearm_is_refused_with_when_it_was_delivered_when_it_arrived_meanwhile(

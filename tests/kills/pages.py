@@ -44,6 +44,13 @@ def cancel_fired(link: str, followup: str, other: str) -> int:
     return visitor.press(form).status
 
 
+def press(link: str, path: str, act: str) -> int:
+    """The form on the page at `path` whose address ends with `act`."""
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    return visitor.press(visitor.open(path).form(act)).status
+
+
 def ask_and_press(link: str, path: str, **typed: str) -> int:
     """The form of the question at `path`, filled in and sent."""
     visitor = _visitor()

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from models import accounts, endpoints, operators, tenants, tokens
 from models.base import db
+from models.deliveries import State
 from models.followups import tasks, transitions
 from models.followups.firing import fire_due
 from models.operators import Operator
@@ -26,6 +27,7 @@ from tests.jobs import test_kills as engine
 from tests.kills.acts import IMPORTED
 from tests.support.create import API, create_followup
 from tests.support.declare import declared
+from tests.support.deliver import create_delivery, create_endpoint
 
 HOUR = timedelta(hours=1)
 PASSWORD = "a long password for a test"
@@ -95,14 +97,23 @@ class Setting:
         self.commit()
         return str(made.id)
 
-    def person(self, *, password: bool = False) -> Operator:
-        """A lead of the tenant, whose address is lead@acme.test."""
+    def delivery(self, state: State) -> str:
+        """A delivery in `state`, to an endpoint of its own."""
+        made, _secret = create_endpoint(self.session, self.tenant, self.settings, now=self.now)
+        return str(create_delivery(self.session, self.tenant, made, now=self.now, state=state).id)
+
+    def paused(self) -> str:
+        made, _secret = create_endpoint(self.session, self.tenant, self.settings, now=self.now, active=False)
+        return str(made.id)
+
+    def person(self, *, password: bool = False, role: str = "lead") -> Operator:
+        """Somebody with `role` in the tenant, whose address is lead@acme.test."""
         from flask_security import hash_password
 
         from desk_ui import create_app
 
         lead, _made = operators.add(
-            self.session, "lead@acme.test", tenant=self.tenant, role="lead", actor=API, now=self.now
+            self.session, "lead@acme.test", tenant=self.tenant, role=role, actor=API, now=self.now
         )
         if password:
             with create_app(self.settings).app_context():
@@ -213,9 +224,9 @@ def _person(**given: Any) -> Callable[[Setting], Mapping[str, str]]:
     return prepare
 
 
-def _person_and(make: Callable[[Setting], str]) -> Callable[[Setting], Mapping[str, str]]:
+def _person_and(make: Callable[[Setting], str], role: str = "lead") -> Callable[[Setting], Mapping[str, str]]:
     def prepare(setting: Setting) -> Mapping[str, str]:
-        return {"id": make(setting), **setting.links(setting.person())}
+        return {"id": make(setting), **setting.links(setting.person(role=role))}
 
     return prepare
 
@@ -223,6 +234,21 @@ def _person_and(make: Callable[[Setting], str]) -> Callable[[Setting], Mapping[s
 def _person_and_fired(setting: Setting) -> Mapping[str, str]:
     followup, _task = setting.fired()
     return {"id": followup, "other": setting.booked(), **setting.links(setting.person())}
+
+
+def _on_endpoint(
+    act: str,
+    effect: Mapping[str, int],
+    make: Callable[[Setting], str] | None = None,
+    **typed: str,
+) -> Scenario:
+    """What an admin is asked about an endpoint, answered."""
+    return Scenario(
+        _ask(f"/acme/endpoints/{{id}}/{act}", **typed),
+        effect,
+        _person_and(make or Setting.endpoint, "admin"),
+        repeats=False,
+    )
 
 
 def _plus(**changes: int) -> dict[str, int]:
@@ -449,6 +475,43 @@ SCENARIOS: dict[str, Scenario] = {
         _ask("/acme/followups/{id}/rescheduling", at="2131-01-01T00:00"),
         _plus(audit=1),
         _person_and(Setting.booked),
+        repeats=False,
+    ),
+    "console.deliveries.rearm": Scenario(
+        _ask("/acme/deliveries/{id}/rearming", reason="it is back"),
+        _plus(delivery__dead=-1, delivery__pending=1, delivery_event=1),
+        _person_and(lambda setting: setting.delivery(State.DEAD)),
+        repeats=False,
+    ),
+    "console.deliveries.send": Scenario(
+        ["page", "press", "{link}", "/acme/deliveries/{id}", "/sending"],
+        _plus(delivery_event=1),
+        _person_and(lambda setting: setting.delivery(State.FAILED)),
+        repeats=False,
+    ),
+    "console.endpoints.add": Scenario(
+        _ask("/acme/endpoints/adding", url="https://hooks.example/x", event_types="*"),
+        _plus(webhook_endpoint__active=1, audit=1),
+        _person(role="admin"),
+        repeats=False,
+    ),
+    "console.endpoints.edit": _on_endpoint(
+        "editing", _plus(audit=1), url="https://hooks.example/new", event_types="*"
+    ),
+    "console.endpoints.pause": _on_endpoint(
+        "pausing", _plus(webhook_endpoint__active=-1, webhook_endpoint__paused=1, audit=1)
+    ),
+    "console.endpoints.resume": _on_endpoint(
+        "resuming", _plus(webhook_endpoint__active=1, webhook_endpoint__paused=-1, audit=1), Setting.paused
+    ),
+    "console.endpoints.rotate": _on_endpoint("rotation", _plus(audit=1)),
+    "console.endpoints.remove": _on_endpoint(
+        "removal", _plus(webhook_endpoint__active=-1, webhook_endpoint__removed=1, audit=1)
+    ),
+    "console.endpoints.test": Scenario(
+        ["page", "press", "{link}", "/acme/endpoints/{id}", "/testing"],
+        _plus(outbox=1, audit=1),
+        _person_and(Setting.endpoint, "admin"),
         repeats=False,
     ),
     "console.refused": Scenario(

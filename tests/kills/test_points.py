@@ -28,6 +28,7 @@ STATUS = {
     "agent_task": "status",
     "audit_event": "result",
     "webhook_endpoint": "state",
+    "delivery": "state",
     "sweep_slot": "state",
 }
 DECLARED = """
