@@ -88,11 +88,16 @@ def test_checker_finds_nothing_when_all_was_killed_and_came_to_rest(run, connect
     assert "nothing found" in report
 
 
-@pytest.mark.parametrize("told", BROKEN)
-def test_checker_tells_it_when_the_database_is_broken(run, connection, told):
-    changed = connection.execute(BROKEN[told])
-    assert changed.rowcount > 0
-    assert [line for line in check(connection, run.world.evidence) if told in line]
+def test_checker_tells_it_when_the_database_is_broken(run, connection):
+    # All in one test: those of a module may run in several processes, each with a torture of its own.
+    untold = []
+    for told, statement in BROKEN.items():
+        with connection.transaction(force_rollback=True):
+            changed = connection.execute(statement).rowcount
+            found = check(connection, run.world.evidence)
+        if not changed or not any(told in line for line in found):
+            untold.append(told)
+    assert untold == []
 
 
 def answer(evidence: Evidence, kind: str) -> Answer:
