@@ -58,6 +58,7 @@ def app(database: Database, config: Path) -> Iterator[Flask]:
         )
     served.extensions["desk_limiter"].reset()
     served.extensions["desk_sweep_lines"] = (EPOCH, [])
+    served.extensions["desk_needs"].clear()
     yield served
     with served.app_context():
         db.engine.dispose()

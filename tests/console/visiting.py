@@ -80,7 +80,8 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         text = data.strip()
-        if not text:
+        # A chart's own titles are read by pointing at it.
+        if not text or "svg" in self._open:
             return
         if "title" in self._open:
             self.title += text

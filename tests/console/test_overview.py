@@ -1,0 +1,376 @@
+"""The overview: the answer first, each thing that needs a person, and the numbers of the navigation."""
+
+import re
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import update
+
+from jobs.schedule import SWEEPS
+from models import bulk, clock, endpoints, sweep_states, tenants
+from models.deliveries import Delivery
+from models.followups import transitions
+from models.followups.firing import fire_due
+from models.followups.records import AgentTask
+from models.sweeps import RunStatus, SweepFault, SweepRun
+from tests.console.counting import selects
+from tests.console.visiting import SETTER_UP
+from tests.support.create import create_followup
+from tests.support.declare import declared
+from tests.support.deliver import create_delivery, create_endpoint
+
+HOME = "/acme"
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+
+
+def overdue(desk, tenant, *, ago=HOUR, **given):
+    """A follow-up that came due `ago` and that no run took."""
+    return desk.tell(
+        lambda session: create_followup(
+            session, tenant, now=clock.now() - ago - HOUR, at=clock.now() - ago, **given
+        )
+    )
+
+
+def fire(desk, *, ago=timedelta(), policies=None):
+    """A run of the firing sweep `ago`."""
+    at = clock.now() - ago
+    desk.tell(lambda session: fire_due(session, declared=policies or declared(), now=at, limit=100))
+
+
+def blocked(desk, tenant, *, ago=HOUR, **given):
+    """A follow-up blocked `ago` because its agent has no policy."""
+    found = overdue(desk, tenant, ago=ago + MINUTE, agent="nobody", **given)
+    fire(desk, ago=ago)
+    return found
+
+
+def things(page):
+    """The lines of the page: number and title of each, from the top."""
+    return re.findall(r'<p class="big (?:bad|warn)">([^<]*)</p>\s*<div>\s*<h3>([^<]*)</h3>', page.html)
+
+
+def places(page):
+    """Where the lines lead."""
+    found = re.findall(r'<a class="button(?: primary)?" href="([^"]*)">Look', page.html)
+    return [place.replace("&amp;", "&") for place in found]
+
+
+def numbers(visitor, path=f"{HOME}/needs"):
+    """The numbers of the navigation, as HTMX gets them."""
+    found = re.findall(r'hx-target="#needs-(\w+)"[^>]*>([^<]*)', visitor.block(path).html)
+    return {area: number.strip() for area, number in found if number.strip()}
+
+
+def test_overview_says_that_nothing_needs_a_person_when_all_is_well(desk, acme, lead):
+    page = lead.open(HOME)
+    assert "<h1>Nothing needs a person</h1>" in page.html
+    assert "Due follow-ups fire by themselves. The next run is" in page.text
+    assert things(page) == places(page) == []
+    assert "primary" not in page.html
+    assert numbers(lead) == {}
+
+
+def test_overview_is_where_signing_in_leads_and_the_switch_of_tenants(desk, acme, lead):
+    other = desk.tenant("beta")
+    desk.give("lead@acme.test", other, "viewer")
+    assert lead.open("/").headers["Location"] == HOME
+    page = lead.open(HOME)
+    assert page.links["Overview"] == HOME
+    assert page.links["beta"] == "/beta"
+    assert page.links["Sweeps on time"] == "/acme/sweeps"
+
+
+def test_overview_names_what_is_overdue_and_what_the_next_run_does(desk, acme, lead):
+    overdue(desk, acme, ago=42 * MINUTE)
+    page = lead.open(HOME)
+    assert "<h1>One thing needs a person</h1>" in page.html
+    assert "The oldest has waited 42 min." in page.text
+    assert things(page) == [("1", "Follow-up is overdue")]
+    assert "Nothing was sent. The next run, " in page.text
+    assert places(page) == ["/acme/followups?tab=overdue"]
+    assert "1 row, longest overdue first" in lead.open(places(page)[0]).text
+    assert numbers(lead) == {"followups": "1"}
+
+
+def test_overdue_is_counted_as_its_tab_counts_it_when_an_agent_is_held(desk, acme, lead):
+    for number in range(3):
+        overdue(desk, acme, customer=f"c-{number}")
+    overdue(desk, acme, agent="billing")
+    desk.tell(
+        lambda session: tenants.hold(
+            session, acme, "store-support", held=True, reason=None, actor=SETTER_UP, now=clock.now()
+        )
+    )
+    page = lead.open(HOME)
+    assert ("1", "Follow-up is overdue") in things(page)
+    assert "Held: store-support. What comes due for them waits." in page.text
+    assert "Overdue 1 " in lead.block("/acme/followups/counts").text
+
+
+def test_nothing_is_overdue_when_follow_ups_are_switched_off(desk, acme, lead):
+    overdue(desk, acme)
+    desk.tell(
+        lambda session: tenants.set_features(
+            session, acme, {"followups": False}, actor=SETTER_UP, now=clock.now()
+        )
+    )
+    page = lead.open(HOME)
+    assert things(page) == []
+    assert "Follow-ups are switched off for this tenant." in page.text
+
+
+def test_overview_names_what_was_blocked_by_cause_when_a_person_can_put_it_right(desk, acme, lead):
+    for number in range(3):
+        overdue(desk, acme, reason=f"reason {number}", ago=HOUR + number * MINUTE)
+    for number in range(3):
+        # The policy lets a customer have two in a day, so that the third is blocked.
+        fire(desk, ago=HOUR - number * MINUTE)
+    blocked(desk, acme, ago=30 * MINUTE)
+    desk.tell(lambda session: session.execute(update(AgentTask).values(status="done")))
+    page = lead.open(HOME)
+    assert sorted(things(page)) == [
+        ("1", "Follow-up blocked: message limit reached"),
+        ("1", "Follow-up blocked: the policy can&#39;t be used"),
+    ]
+    for place in places(page):
+        assert "1 row, newest first" in lead.open(place).text
+    assert numbers(lead) == {"followups": "2"}
+
+
+@pytest.mark.parametrize("what", ["a day old", "re-armed"])
+def test_blocked_needs_nobody_when_it_is(desk, acme, lead, what):
+    found = blocked(desk, acme, ago=25 * HOUR if what == "a day old" else HOUR)
+    if what == "re-armed":
+        desk.tell(
+            lambda session: transitions.rearm(
+                session,
+                acme,
+                found.id,
+                clock.now() + HOUR,
+                reason="policy corrected",
+                declared=declared(),
+                actor=SETTER_UP,
+                now=clock.now(),
+            )
+        )
+    assert [title for _number, title in things(lead.open(HOME)) if "blocked" in title] == []
+
+
+def test_overview_names_tasks_that_nobody_finished(desk, acme, lead):
+    overdue(desk, acme, ago=HOUR)
+    fire(desk, ago=10 * MINUTE)
+    assert things(lead.open(HOME)) == []
+    earlier = clock.now() - 16 * MINUTE
+    desk.tell(lambda session: session.execute(update(AgentTask).values(updated_at=earlier)))
+    page = lead.open(HOME)
+    assert things(page) == [("1", "Task that no agent finished")]
+    assert "for over 15 min: the customer may have heard nothing" in page.text
+    assert "1 task not taken" in lead.open(places(page)[0]).text
+
+
+def test_overview_names_dead_deliveries_of_a_week_but_of_a_removed_endpoint(app, desk, acme, lead):
+    settings = app.extensions["desk_settings"]
+    other = desk.tenant("other")
+
+    def dead(tenant, ago=timedelta()):
+        def make(session):
+            now = clock.now()
+            endpoint, _secret = create_endpoint(session, tenant, settings, now=now)
+            delivery = create_delivery(session, tenant, endpoint, now=now)
+            session.execute(update(Delivery).where(Delivery.id == delivery.id).values(updated_at=now - ago))
+            endpoints.update(
+                session, tenant.id, endpoint.id, active=False, settings=settings, actor=SETTER_UP, now=now
+            )
+            return endpoint
+
+        return desk.tell(make)
+
+    lately = dead(acme, timedelta(days=6))
+    dead(acme, timedelta(days=8))
+    dead(other)
+    page = lead.open(HOME)
+    assert things(page) == [("1", "Delivery given up")]
+    assert "The oldest has waited 6 d." in page.text
+    assert places(page) == ["/acme/deliveries?tab=dead"]
+    assert numbers(lead) == {"deliveries": "1"}
+    desk.tell(lambda session: endpoints.remove(session, acme.id, lately.id, actor=SETTER_UP, now=clock.now()))
+    assert things(lead.open(HOME)) == []
+
+
+def test_overview_names_each_sweep_that_is_late(app, desk, acme, lead):
+    desk.tell(lambda session: setattr(tenants.get(session, "platform"), "created_at", clock.EPOCH))
+    page = lead.open(HOME)
+    assert [title for _number, title in things(page)] == [
+        "Delivery is late",
+        "Firing is late",
+        "Sealing of the audit is late",
+        "Retention is late",
+    ]
+    assert "<h1>Four things need a person</h1>" in page.html
+    assert "on time" not in page.text
+    assert places(page)[1] == "/acme/sweeps/fire_followups"
+    assert "Due follow-ups fire" not in page.text
+    assert numbers(lead) == {"sweeps": "4"}
+
+
+def test_overview_tells_of_a_paused_sweep_with_who_and_why(desk, acme, lead):
+    overdue(desk, acme)
+    desk.tell(
+        lambda session: sweep_states.pause(
+            session,
+            "fire_followups",
+            known=SWEEPS,
+            reason="<b>moving</b>",
+            actor=SETTER_UP,
+            now=clock.now(),
+        )
+    )
+    page = lead.open(HOME)
+    assert "Firing is paused since" in page.text and "by tests: <b>moving</b>" in page.text
+    assert "<b>moving" not in page.html
+    assert things(page) == [("1", "Follow-up is overdue")]
+    assert "That waits until Firing runs again." in page.text
+
+
+def test_overview_names_faults_of_desk_toml_and_agents_whose_policy_is_faulty(desk, acme, lead, config):
+    desk.followup(acme, agent="billing")
+    config.write_text(
+        config.read_text()
+        + '[agents.billing.followup]\nmax_frequency = "often"\n[sweeps.sweeep]\nevery = "1m"\n'
+    )
+    page = lead.open(HOME)
+    assert sorted(things(page)) == [
+        ("1", "Agent without a usable policy"),
+        ("1", "Fault in desk.toml"),
+    ]
+    assert "What waits for billing is blocked when it comes due: the next in 59 min." in page.text
+    assert "sweeps.sweeep" in page.text and "max_frequency" not in page.text
+    assert numbers(lead) == {"agents": "1"}
+    config.write_text("[agents\n")
+    assert ("1", "desk.toml can&#39;t be used") in things(lead.open(HOME))
+
+
+def test_overview_has_one_primary_button_and_the_oldest_first(desk, acme, lead):
+    overdue(desk, acme, ago=10 * MINUTE)
+    blocked(desk, acme, ago=2 * HOUR)
+    desk.tell(lambda session: setattr(tenants.get(session, "platform"), "created_at", clock.EPOCH))
+    page = lead.open(HOME)
+    titles = [title for _number, title in things(page)]
+    # By area: the sweeps, which are late for ever, then the follow-ups, the older first.
+    assert titles[0] == "Delivery is late"
+    assert [title[:20] for title in titles[4:]] == ["Follow-up blocked: t", "Follow-up is overdue"]
+    assert page.html.count("button primary") == 1
+    assert page.html.index("button primary") < page.html.index("Firing is late")
+
+
+def test_overview_counts_no_further_than_its_cap(desk, acme, lead):
+    earlier = clock.now() - HOUR
+
+    def many(session):
+        row = {
+            "tenant_id": acme.id,
+            "agent": "store-support",
+            "command": {},
+            "status": "queued",
+            "created_at": earlier,
+            "updated_at": earlier,
+            "version": 1,
+        }
+        bulk.insert_rows(
+            session, AgentTask, [{**row, "id": uuid4(), "customer": f"c-{n}"} for n in range(1_001)]
+        )
+
+    desk.tell(many)
+    overdue(desk, acme)
+    page = lead.open(HOME)
+    assert ("1,000+", "Tasks that no agent finished") in things(page)
+    assert "<h1>More than 1,001 things need a person</h1>" in page.html
+    assert numbers(lead) == {"followups": "1,000+"}
+
+
+def test_overview_and_its_numbers_are_those_of_the_tenant_alone(desk, acme, lead):
+    other = desk.tenant("other")
+    overdue(desk, other)
+    assert things(lead.open(HOME)) == []
+    assert numbers(lead) == {}
+    assert lead.open("/other").status == 404
+    assert lead.block("/other/needs").status == 404
+
+
+def test_numbers_are_read_afresh_when_something_was_done(desk, acme, lead):
+    found = overdue(desk, acme)
+    assert numbers(lead) == {"followups": "1"}
+    overdue(desk, acme, customer="c-2")
+    # A few seconds old at most, which an act of the person's does not wait for.
+    assert numbers(lead) == {"followups": "1"}
+    form = lead.open(f"/acme/followups/{found.id}").form("/cancellation")
+    lead.press(form)
+    assert numbers(lead) == {"followups": "1"}
+    lead.press(lead.open("/acme/followups").form("/cancellation"))
+    assert numbers(lead) == {}
+
+
+def test_numbers_say_to_those_who_listen_what_they_are(desk, acme, lead):
+    overdue(desk, acme)
+    block = lead.block(f"{HOME}/needs").html
+    assert '1<span class="unseen"> needs a person</span>' in block
+
+
+def test_overview_shows_the_day_of_each_sweep_as_bars_and_as_a_table(desk, acme, lead):
+    now = clock.now()
+
+    def runs(session):
+        for minutes, status in ((1, "ok"), (2, "error"), (3, "skipped")):
+            session.add(
+                SweepRun(
+                    name="deliver",
+                    holder="tests",
+                    status=RunStatus(status).value,
+                    started_at=now - minutes * timedelta(seconds=1),
+                    finished_at=now,
+                    counts={},
+                )
+            )
+        session.flush()
+        run = session.query(SweepRun).first()
+        for tenant, row in ((acme, "mine"), (desk_other, "theirs")):
+            session.add(
+                SweepFault(run_id=run.id, tenant_id=tenant.id, name="deliver", row=row, error="x", at=now)
+            )
+
+    desk_other = desk.tenant("other")
+    desk.tell(runs)
+    page = lead.open(HOME)
+    assert 'aria-label="Delivery: 2 runs, 1 failed, 1 row failed in 24 hours"' in page.html
+    assert page.html.count('<rect class="bad"') == 1
+    assert page.html.count("<rect ") == 24 * len(SWEEPS)
+    assert '<td class="bad">2 runs, 1 failed, 1 row failed</td>' in page.html
+
+
+def test_overview_takes_as_many_queries_for_many_rows_as_for_one(app, desk, acme, lead):
+    overdue(desk, acme)
+    blocked(desk, acme)
+    lead.open(HOME)
+    with selects(app) as few:
+        lead.open(HOME)
+    for number in range(20):
+        overdue(desk, acme, customer=f"c-{number}")
+        blocked(desk, acme, customer=f"c-{number}")
+    with selects(app) as many:
+        lead.open(HOME)
+    assert len(many) == len(few) <= 24, few
+    app.extensions["desk_needs"].clear()
+    with selects(app) as numbers_read:
+        lead.block(f"{HOME}/needs")
+    with selects(app) as numbers_kept:
+        lead.block(f"{HOME}/needs")
+    assert len(numbers_kept) < len(numbers_read) <= 20, numbers_read
+
+
+def test_overdue_of_several_agents_is_what_their_tab_holds(desk, acme, lead):
+    for number in range(4):
+        overdue(desk, acme, customer=f"c-{number}", agent=f"agent-{number % 2}")
+    assert ("4", "Follow-ups are overdue") in things(lead.open(HOME))
+    assert "Overdue 4 " in lead.block("/acme/followups/counts").text
