@@ -41,6 +41,7 @@ class Permission(StrEnum):
     TOKENS = "tokens"
     SWEEPS = "sweeps"
     TENANTS = "tenants"
+    VERIFY_AUDIT = "audit.verify"
 
 
 _LEADS = frozenset({Role.LEAD, Role.ADMIN})
@@ -55,6 +56,7 @@ MAY: dict[Permission, frozenset[Role]] = {
     Permission.TOKENS: _ADMINS,
     Permission.SWEEPS: _ADMINS,
     Permission.TENANTS: _ADMINS,
+    Permission.VERIFY_AUDIT: _ADMINS,
 }
 # What concerns all tenants is asked of the role in `platform`, whichever tenant is at hand.
 OF_PLATFORM = frozenset({Permission.SWEEPS, Permission.TENANTS})
@@ -192,6 +194,8 @@ def _audit_refusal(required: Requirement) -> None:
     if required.action is None or required.resource is None or request.method in READING:
         return
     named = (request.view_args or {}).get(required.argument or "", "")
+    if required.resource == "tenant":
+        named = g.tenant.key
     record_refusal(required.action, (required.resource, str(named)), purpose="role")
 
 
