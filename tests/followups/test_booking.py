@@ -241,3 +241,11 @@ def test_book_stores_utc_when_at_has_another_offset(world):
     assert stored.at == at
     assert stored.at.tzinfo is UTC
     assert stored.at.microsecond == 123456
+
+
+def test_find_answers_with_the_row_as_it_stands_when_the_session_saw_it_before(world):
+    seen = world.book()
+    assert seen.version == 1
+    world.session.connection().exec_driver_sql("UPDATE follow_up SET version = 7")
+    assert booking.get(world.session, world.tenant.id, seen.id).version == 7
+    world.session.rollback()

@@ -219,6 +219,22 @@ def test_verbs_touch_the_one_they_are_given_when_there_are_others(world):
     assert contacts.get(world.session, world.tenant.id, "c-1").id == world.contact().id
 
 
+def test_command_says_all_that_the_runtime_needs_when_it_is_claimed(world):
+    assert tasks.command(
+        session_id="s-1", agent="a", customer="c-1", reason="pix", transport="whatsapp", now=world.now
+    ) == {
+        "name": "scheduled_followup",
+        "session_id": "s-1",
+        "agent": "a",
+        "customer": "c-1",
+        "message": "You agreed to follow up with this customer, and the time has come. "
+        "The reason that was noted: pix\n"
+        "It is now 2031-08-14 12:00 UTC. Write one short message to the customer, as agreed.",
+        "origin": "scheduled",
+        "transport": "whatsapp",
+    }
+
+
 @pytest.mark.parametrize("verb", ["get", "claim", "report"])
 def test_every_verb_of_tasks_is_not_found_when_the_task_is_another_tenants(world, verb):
     task = queued(world)
