@@ -15,6 +15,10 @@ def register(app: Flask) -> None:
         (f"{one}/cancellation", commands.cancel, "POST"),
         (f"{one}/rescheduling", commands.ask_reschedule, "GET"),
         (f"{one}/rescheduling", commands.reschedule, "POST"),
+        (f"{one}/rearming", commands.ask_rearm, "GET"),
+        (f"{one}/rearming", commands.rearm, "POST"),
+        (f"{one}/revocation", commands.ask_revoke, "GET"),
+        (f"{one}/revocation", commands.revoke, "POST"),
     ):
         rule = f"/<tenant:tenant>/followups{rule}"
         app.add_url_rule(rule, f"followups.{view.__name__}", view, methods=[method])

@@ -1,15 +1,21 @@
 """What is asked before an act on a follow-up: what will happen, to whom, and what it needs to know."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from flask import g, request, url_for
 from flask_babel import gettext as _
+from flask_babel import ngettext
+from markupsafe import Markup
 
 from desk_ui import local_time, words
 from desk_ui.asking import Ask, Field
+from desk_ui.followups import customers, refusals
 from desk_ui.followups.queries import Row, Scene
-from desk_ui.permissions import Permission, refusal
-from models.followups import transitions
+from models.base import db
+from models.followups import booking
+from models.followups.foresight import Foresight, foresee
+from models.followups.records import Block, Contact, Status
 
 LATER = timedelta(hours=1)
 
@@ -34,8 +40,147 @@ def reschedule(row: Row, scene: Scene) -> Ask:
         url=url_for("followups.reschedule", tenant=g.tenant.key, followup_id=row.id),
         back=back(row),
         hidden=hidden(row),
-        refusal=refusal(Permission.ACT_ON_FOLLOWUPS) or transitions.refusal_to_reschedule(row),  # type: ignore[arg-type]
+        refusal=refusals.to_reschedule(row),
     )
+
+
+def rearm(row: Row, scene: Scene) -> Ask:
+    """A cancelled or blocked one booked again: why it came to that, and what would come of it now."""
+    at = scene.now + LATER
+    first = booking.get(db.session(), scene.tenant.id, row.id)
+    foresight = foresee(db.session(), first, declared=scene.declared, now=at)
+    twin = customers.pending_twin(db.session(), scene.tenant, row)
+    return Ask(
+        title=_("Re-arm the follow-up to %(customer)s", customer=row.customer),
+        note=already_pending(twin) if twin else "",
+        says=[
+            *_why_it_ended(row, scene, foresight),
+            *_booked_again(scene, row),
+            _("It is booked anew for the time below, and judged by the policy then. This one stays."),
+        ],
+        facts=_facts(row, scene),
+        fields=[
+            Field(
+                "at",
+                _("When"),
+                kind="datetime-local",
+                value=local_time.typed(at, scene.zone),
+                hint=_("In %(zone)s, at least 5 minutes ahead.", zone=scene.zone),
+            ),
+            Field("reason", _("Why it is booked again"), hint=_("It is kept in the audit.")),
+        ],
+        verb=_("Re-arm"),
+        url=url_for("followups.rearm", tenant=g.tenant.key, followup_id=row.id),
+        back=back(row),
+        hidden=hidden(row),
+        refusal=refusals.to_rearm(row, foresight.contact) or (refusals.pending_already() if twin else None),
+    )
+
+
+def already_pending(prior: UUID | str) -> Markup:
+    """That the same waits already, with the way to it."""
+    url = url_for("followups.show", tenant=g.tenant.key, followup_id=prior)
+    link = Markup('<a href="%s">%s</a>') % (url, _("Show the pending one"))
+    return Markup("%s %s") % (_("The same follow-up is pending already, so nothing was booked."), link)
+
+
+def _why_it_ended(row: Row, scene: Scene, foresight: Foresight) -> list[str]:
+    when = words.relative(row.updated_at, scene.now, scene.zone)
+    verdict = foresight.verdict
+    if row.status == Status.CANCELLED:
+        who = row.cancelled_by
+        ended = _("It was cancelled %(when)s by %(who)s.", when=when, who=who) if who else ""
+        return [one for one in (ended, _then(foresight, scene)) if one]
+    if row.status != Status.BLOCKED:
+        return []
+    why = words.block(row.blocked_reason)
+    gate = next((gate for gate in foresight.gates if gate.block == row.blocked_reason), None)
+    if gate is None or row.blocked_reason == Block.DEDUP:
+        stands = ""
+    elif gate.passes:
+        stands = _("That no longer stands.")
+    else:
+        stands = _("That still stands.")
+    told = _("It was blocked %(when)s: %(why)s. %(stands)s", when=when, why=why, stands=stands).strip()
+    # Where the same gate would stop it again, that is said already.
+    return (
+        [told] if verdict.block and verdict.block == row.blocked_reason else [told, _then(foresight, scene)]
+    )
+
+
+def _then(foresight: Foresight, scene: Scene) -> str:
+    """What firing would do at the time that stands in the field at first."""
+    verdict = foresight.verdict
+    if verdict.block is not None:
+        return _("In an hour it would be blocked: %(why)s.", why=words.block(verdict.block))
+    if verdict.defer_until is not None:
+        until = words.day_and_time(verdict.defer_until, scene.now, scene.zone)
+        return _("In an hour it would wait for the end of quiet hours, %(until)s.", until=until)
+    return _("As things stand it would fire in an hour.")
+
+
+def _booked_again(scene: Scene, row: Row) -> list[str]:
+    again = customers.rearmed_as(db.session(), scene.tenant, row.id)
+    if again is None:
+        return []
+    when = words.distance(again.created_at, scene.now)
+    return [
+        _("It was booked again once already, %(when)s; that one is %(state)s.", when=when, state=again.status)
+    ]
+
+
+def revoke(row: Row, scene: Scene) -> Ask:
+    """No agent may write to the customer any more: what goes with it, and what alone brings it back."""
+    contact = customers.contact(db.session(), scene.tenant, row.customer)
+    waiting = customers.waiting(db.session(), scene.tenant, row.customer)
+    return Ask(
+        title=_("Opt %(customer)s out", customer=row.customer),
+        says=[
+            _("No agent may write to this customer any more."),
+            *_cancelled_with_it(waiting),
+            _("It can't be undone here: only a message from the customer reopens the contact."),
+        ],
+        facts=_of_contact(row, contact, scene),
+        verb=_revoke_verb(waiting.followups),
+        kind="danger",
+        url=url_for("followups.revoke", tenant=g.tenant.key, followup_id=row.id),
+        back=back(row),
+        hidden=hidden(row) | {"version": str(contact.version if contact else 0)},
+        refusal=refusals.to_revoke(contact, scene.now),
+    )
+
+
+def _revoke_verb(followups: int) -> str:
+    if not followups:
+        return _("Opt out")
+    number = words.count(followups)
+    one = _("Opt out and cancel %(n)s follow-up", n=number)
+    return one if followups == 1 else _("Opt out and cancel %(n)s follow-ups", n=number)
+
+
+def _cancelled_with_it(waiting: customers.Waiting) -> list[str]:
+    if not waiting.followups and not waiting.tasks:
+        return [_("Nothing of theirs is pending, so nothing is cancelled with it.")]
+    followups = ngettext(
+        "%(n)s pending follow-up",
+        "%(n)s pending follow-ups",
+        waiting.followups,
+        n=words.count(waiting.followups),
+    )
+    tasks = ngettext("%(n)s queued task", "%(n)s queued tasks", waiting.tasks, n=words.count(waiting.tasks))
+    return [
+        _("Cancelled with it: %(followups)s and %(tasks)s, of all agents.", followups=followups, tasks=tasks)
+    ]
+
+
+def _of_contact(row: Row, contact: Contact | None, scene: Scene) -> list[tuple[str, str]]:
+    found = [(_("Customer"), row.customer)]
+    if contact is None:
+        return [*found, (_("Contact"), _("Never messaged"))]
+    found.append((_("Contact"), str(words.CONTACTS[contact.state])))  # type: ignore[index]
+    if contact.last_outbound_at is not None:
+        found.append((_("Last message"), words.exact(contact.last_outbound_at, scene.zone)))
+    return found
 
 
 def _facts(row: Row, scene: Scene) -> list[tuple[str, str]]:

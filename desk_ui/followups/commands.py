@@ -1,12 +1,15 @@
 """What a person does with a follow-up."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 from uuid import UUID
 
 from flask import abort, g, request, url_for
 from flask_babel import gettext as _
+from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from desk_ui import asking, local_time, words
@@ -17,11 +20,13 @@ from desk_ui.htmx import render_block
 from desk_ui.listing import Asked
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, actor, requires
+from models import declarations, text
 from models.base import db
-from models.errors import Conflict
-from models.followups import transitions
-from models.followups.records import FollowUp
+from models.errors import AlreadyPending, Conflict
+from models.followups import contacts, transitions
+from models.followups.records import ContactState, FollowUp
 from models.transactions import commit
+from models.transitions import check_version
 
 
 @requires(
@@ -74,6 +79,77 @@ def reschedule(followup_id: UUID) -> Response:
     return perform(_on_one("followup.rescheduled", followup_id, act, _rescheduled, cannot, asks.reschedule))
 
 
+@requires(Permission.SEE)
+def ask_rearm(followup_id: UUID) -> str:
+    return asking.show(_asked(asks.rearm, followup_id))
+
+
+@requires(Permission.ACT_ON_FOLLOWUPS, action="followup.rearmed", resource="followup", argument="followup_id")
+def rearm(followup_id: UUID) -> Response:
+    """Book a cancelled or blocked follow-up, as it was shown, again; the new one's page comes next."""
+
+    def act() -> FollowUp:
+        made = transitions.rearm(
+            db.session(),
+            g.tenant,
+            followup_id,
+            local_time.instant("at", request.form.get("at", ""), g.zone),
+            declared=declarations.current(db.session()),
+            actor=actor(),
+            now=g.now,
+            reason=text.required(request.form.get("reason"), "reason"),
+            expected_version=version_shown(),
+        )
+        commit(db.session(), "console.followups.rearm")
+        return made
+
+    return perform(
+        Action(
+            name="followup.rearmed",
+            resource=("followup", str(followup_id)),
+            act=act,
+            read=lambda: _current(followup_id),
+            done=_rearmed,
+            refused=_rearm_refused,
+            back=lambda made: url_for("followups.show", tenant=g.tenant.key, followup_id=made.id),
+            ask=lambda: _asked(asks.rearm, followup_id),
+        )
+    )
+
+
+@requires(Permission.SEE)
+def ask_revoke(followup_id: UUID) -> str:
+    return asking.show(_asked(asks.revoke, followup_id))
+
+
+@requires(Permission.ACT_ON_FOLLOWUPS, action="contact.revoked", resource="followup", argument="followup_id")
+def revoke(followup_id: UUID) -> Response:
+    """Opt the customer out, as their contact was shown; all that waits is cancelled with it."""
+    customer = _current(followup_id).customer
+
+    def act() -> int | None:
+        was_open = _is_open(customer, version_shown())
+        cancelled = contacts.revoke(db.session(), g.tenant, customer, by="operator", actor=actor(), now=g.now)
+        commit(db.session(), "console.followups.revoke")
+        return cancelled if was_open else None
+
+    action = _on_one("contact.revoked", followup_id, act, partial(_revoked, customer), "", asks.revoke)
+    return perform(replace(action, refused=lambda _row, fault: fault.detail))
+
+
+def _is_open(customer: str, version: int) -> bool:
+    """Whether the contact, now locked, is open; to close one that is closed changes nothing.
+
+    Raises `Conflict` where it changed since it was shown: something was sent, or the customer wrote.
+    """
+    contact = contacts.lock(db.session(), g.tenant.id, customer)
+    if contact is not None and contact.state == ContactState.REVOKED:
+        return False
+    if contact is not None:
+        check_version(contact, version, "contact")
+    return True
+
+
 def _on_one(
     name: str,
     followup_id: UUID,
@@ -117,6 +193,28 @@ def _cancelled(row: FollowUp) -> str:
         customer=row.customer,
         who=row.cancelled_by,
     )
+
+
+def _revoked(customer: str, cancelled: int | None) -> str:
+    if cancelled is None:
+        return _("%(customer)s had opted out already.", customer=customer)
+    if not cancelled:
+        return _("Opted %(customer)s out. Nothing was pending.", customer=customer)
+    return ngettext(
+        "Opted %(customer)s out, and cancelled %(num)s follow-up.",
+        "Opted %(customer)s out, and cancelled %(num)s follow-ups.",
+        cancelled,
+        customer=customer,
+    )
+
+
+def _rearmed(row: FollowUp) -> str:
+    at = words.day_and_time(row.at, g.now, g.zone)
+    return _("Booked the follow-up to %(customer)s again, for %(at)s.", customer=row.customer, at=at)
+
+
+def _rearm_refused(_row: Any, fault: Conflict) -> str:
+    return asks.already_pending(fault.prior_id) if isinstance(fault, AlreadyPending) else fault.detail
 
 
 def _rescheduled(row: FollowUp) -> str:

@@ -11,15 +11,15 @@ from flask_babel import ngettext
 from sqlalchemy.orm import Session
 
 from desk_ui import words
-from desk_ui.followups import asked, queries
+from desk_ui.followups import asked, customers, queries, refusals
 from desk_ui.followups.asked import Task
 from desk_ui.followups.queries import Filters, Row, Scene
-from desk_ui.followups.views import TABS, Mark, mark, refusal_to_cancel
+from desk_ui.followups.views import TABS, Mark, mark
 from desk_ui.paging import place
 from models import endpoint_urls
 from models.followups.foresight import Foresight, Gate, foresee
 from models.followups.policy import Verdict
-from models.followups.records import Block, Contact, ContactState, FollowUp, Status
+from models.followups.records import REARMABLE, Block, Contact, ContactState, FollowUp, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class DetailView:
     deliveries: list[Any]
     lines: list[GateLine] = field(default_factory=list)
     task: Task | None = None
+    again: customers.Again | None = None
     attention_after: timedelta = timedelta()
 
     @property
@@ -74,8 +75,14 @@ class DetailView:
         return urlencode(self.filters.as_params() | self.place)
 
     @property
-    def refusal(self) -> str | None:
-        return refusal_to_cancel(self.row)
+    def refusals(self) -> dict[str, str | None]:
+        """Why each act is off, None where it can be done."""
+        return {
+            "reschedule": refusals.to_reschedule(self.row),
+            "cancel": refusals.to_cancel(self.row),
+            "rearm": refusals.to_rearm(self.row, self.contact),
+            "revoke": refusals.to_revoke(self.contact, self.scene.now),
+        }
 
     @property
     def lead(self) -> str:
@@ -105,7 +112,7 @@ def detail(
     filters, _unusable = Filters.from_args(given)
     after = place(given)
     foresight = foresee(session, followup, declared=scene.declared, now=scene.now)
-    waits = followup.status == Status.PENDING
+    judged = followup.status == Status.PENDING or followup.status in REARMABLE
     thin = queries.one(session, scene, followup.id)
     assert thin is not None
     task, history = asked.task_of(session, scene.tenant, followup)
@@ -115,12 +122,13 @@ def detail(
         thin=thin,
         filters=filters,
         place={"after": after} if after else {},
-        foresight=foresight if waits else None,
+        foresight=foresight if judged else None,
         contact=foresight.contact,
         timeline=asked.merged(queries.timeline(session, scene.tenant, followup.id), history),
         deliveries=queries.deliveries(session, scene.tenant, followup.id),
-        lines=gate_lines(foresight, scene) if waits else [],
+        lines=gate_lines(foresight, scene) if judged else [],
         task=task,
+        again=customers.rearmed_as(session, scene.tenant, followup.id),
         attention_after=attention_after,
     )
 

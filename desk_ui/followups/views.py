@@ -19,8 +19,7 @@ from desk_ui.listing import Listing
 from desk_ui.permissions import Permission, refusal
 from desk_ui.translating import gettext as _
 from models.errors import Conflict
-from models.followups import transitions
-from models.followups.records import Block, FollowUp, Status
+from models.followups.records import REARMABLE, Block, FollowUp, Status
 
 NIL = UUID(int=0)
 TABS = {
@@ -51,13 +50,6 @@ def mark(row: Row | FollowUp, *, overdue: bool = False, held: bool = False) -> M
         Status.BLOCKED: Mark("square", "warn", _("Blocked")),
         Status.CANCELLED: Mark("cross", "idle", _("Cancelled")),
     }[Status(row.status)]
-
-
-def refusal_to_cancel(row: Row | FollowUp) -> str | None:
-    """Why the button is off; the route asks the same two predicates."""
-    if row.status == Status.CANCELLED:
-        return _("It is cancelled already.")
-    return refusal(Permission.ACT_ON_FOLLOWUPS) or transitions.refusal_to_cancel(row)  # type: ignore[arg-type]
 
 
 def became(row: Row | FollowUp, scene: Scene) -> str:
@@ -121,7 +113,7 @@ def _waiting_aside(row: Row, scene: Scene) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row of the list in words; `cancel_url` is None where it can't be cancelled."""
+    """One row of the list in words; an act that does not apply has None as its address."""
 
     id: str
     gone: bool
@@ -138,6 +130,7 @@ class Line:
     version: int
     cancel_url: str | None
     reschedule_url: str | None
+    rearm_url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +140,7 @@ class Addresses:
     shown: tuple[str, ...]
     cancel: tuple[str, ...]
     reschedule: tuple[str, ...]
+    rearm: tuple[str, ...]
 
     @classmethod
     def of(cls, query: str) -> Self:
@@ -161,6 +155,7 @@ class Addresses:
                     ("show", {"list": query or None}),
                     ("cancel", {}),
                     ("ask_reschedule", {"list": query or None, "shown": "row"}),
+                    ("ask_rearm", {"list": query or None, "shown": "row"}),
                 )
             )
         )
@@ -197,7 +192,7 @@ class ListView(Listing[Filters, Row]):
 
     @property
     def has_acts(self) -> bool:
-        return self.filters.tab.waits and self.may_act
+        return self.filters.tab is not Tab.FIRED and self.may_act
 
     def shown_value(self, name: str, value: str) -> str:
         if name == "blocked":
@@ -233,7 +228,7 @@ class ListView(Listing[Filters, Row]):
         at = self._when(row)
         gone = row.status != self.filters.tab.status
         id = str(row.id)
-        acts = not gone and transitions.refusal_to_cancel(row) is None  # type: ignore[arg-type]
+        waits = not gone and row.status == Status.PENDING
         return Line(
             id=id,
             gone=gone,
@@ -248,8 +243,9 @@ class ListView(Listing[Filters, Row]):
             agent=row.agent,
             arm=row.arm,
             version=row.version,
-            cancel_url=id.join(addresses.cancel) if acts else None,
-            reschedule_url=id.join(addresses.reschedule) if acts else None,
+            cancel_url=id.join(addresses.cancel) if waits else None,
+            reschedule_url=id.join(addresses.reschedule) if waits else None,
+            rearm_url=id.join(addresses.rearm) if not gone and row.status in REARMABLE else None,
         )
 
     @staticmethod

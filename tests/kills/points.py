@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from models import accounts, endpoints, operators, tenants, tokens
+from models import accounts, endpoints, operators, sweep_states, tenants, tokens
 from models.base import db
 from models.deliveries import State
 from models.followups import tasks, transitions
@@ -249,6 +249,21 @@ def _on_endpoint(
         _person_and(make or Setting.endpoint, "admin"),
         repeats=False,
     )
+
+
+def _platforms_admin(setting: Setting) -> Mapping[str, str]:
+    """An admin of the platform who sees the tenant, too."""
+    person = setting.person()
+    platform = tenants.get(setting.session, None)
+    operators.add(setting.session, person.email, tenant=platform, role="admin", actor=API, now=setting.now)
+    return setting.links(person)
+
+
+def _paused(setting: Setting) -> Mapping[str, str]:
+    sweep_states.pause(
+        setting.session, "deliver", known=["deliver"], reason="storm", actor=API, now=setting.now
+    )
+    return _platforms_admin(setting)
 
 
 def _plus(**changes: int) -> dict[str, int]:
@@ -513,6 +528,36 @@ SCENARIOS: dict[str, Scenario] = {
         _plus(outbox=1, audit=1),
         _person_and(Setting.endpoint, "admin"),
         repeats=False,
+    ),
+    "console.followups.rearm": Scenario(
+        _ask("/acme/followups/{id}/rearming", at="2131-01-01T00:00", reason="r"),
+        _plus(follow_up__pending=1, audit=1, outbox=1),
+        _person_and(Setting.cancelled),
+        repeats=False,
+    ),
+    "console.followups.revoke": Scenario(
+        _ask("/acme/followups/{id}/revocation"),
+        {
+            **CANCELLED,
+            **_plus(contact__granted=-1, contact__revoked=1, revoke_event=1, audit=2, outbox=2),
+        },
+        _person_and(Setting.booked),
+        repeats=False,
+    ),
+    "console.sweeps.run": Scenario(
+        ["page", "press_at", "{link}", "/acme/sweeps", "/sweeps/fire_followups/runs"],
+        _plus(sweep_slot__waiting=1, audit=1),
+        _platforms_admin,
+        repeats=False,
+    ),
+    "console.sweeps.pause": Scenario(
+        _ask("/acme/sweeps/deliver/pause", reason="storm"),
+        _plus(sweep_pause=1, audit=1),
+        _platforms_admin,
+        repeats=False,
+    ),
+    "console.sweeps.resume": Scenario(
+        _ask("/acme/sweeps/deliver/resumption"), _plus(audit=1), _paused, repeats=False
     ),
     "console.refused": Scenario(
         ["page", "cancel_fired", "{link}", "{id}", "{other}"],

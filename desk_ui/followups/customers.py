@@ -1,0 +1,83 @@
+"""What is known of a follow-up's customer: their contact, what else waits for them, what was booked again."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
+
+from desk_ui.followups.queries import Row
+from desk_ui.paging import MOST_COUNTED
+from models.followups.records import AgentTask, Contact, FollowUp, Status, TaskStatus
+from models.tenants import Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What an opt-out cancels: pending follow-ups and queued tasks of all agents, to one above the cap."""
+
+    followups: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The newest follow-up that was booked again from another one."""
+
+    id: UUID
+    status: str
+    created_at: datetime
+
+
+def contact(session: Session, tenant: Tenant, customer: str) -> Contact | None:
+    query = select(Contact).where(Contact.tenant_id == tenant.id, Contact.customer == customer)
+    return session.scalars(query).one_or_none()
+
+
+def waiting(session: Session, tenant: Tenant, customer: str) -> Waiting:
+    """Counted as they stand; more may be booked before the opt-out, which cancels these too."""
+    followups = select(FollowUp.id).where(
+        FollowUp.tenant_id == tenant.id,
+        FollowUp.customer == customer,
+        FollowUp.status == Status.PENDING.value,
+    )
+    tasks = select(AgentTask.id).where(
+        AgentTask.tenant_id == tenant.id,
+        AgentTask.customer == customer,
+        AgentTask.status == TaskStatus.QUEUED.value,
+    )
+    return Waiting(_count(session, followups), _count(session, tasks))
+
+
+def _count(session: Session, query: Select[Any]) -> int:
+    capped = query.limit(MOST_COUNTED + 1).subquery()
+    return session.scalars(select(func.count()).select_from(capped)).one()
+
+
+def pending_twin(session: Session, tenant: Tenant, row: Row) -> UUID | None:
+    """A pending follow-up of the same agent, customer and reason, which a booking would refuse to repeat."""
+    return session.scalars(
+        select(FollowUp.id)
+        .where(
+            FollowUp.tenant_id == tenant.id,
+            FollowUp.customer == row.customer,
+            FollowUp.status == Status.PENDING.value,
+            FollowUp.agent == row.agent,
+            FollowUp.reason == row.reason,
+        )
+        .order_by(FollowUp.at, FollowUp.id)
+        .limit(1)
+    ).first()
+
+
+def rearmed_as(session: Session, tenant: Tenant, followup_id: UUID) -> Again | None:
+    """What was booked again from this one; the newest, where that was done more than once."""
+    found = session.execute(
+        select(FollowUp.id, FollowUp.status, FollowUp.created_at)
+        .where(FollowUp.tenant_id == tenant.id, FollowUp.rearmed_from == followup_id)
+        .order_by(FollowUp.created_at.desc(), FollowUp.id.desc())
+        .limit(1)
+    ).first()
+    return Again(*found) if found else None

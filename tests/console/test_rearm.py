@@ -1,0 +1,205 @@
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from models import bulk, clock
+from models.followups import contacts, transitions
+from models.followups.firing import fire_due
+from models.followups.records import FollowUp
+from tests.console.visiting import SETTER_UP
+from tests.support.declare import declared
+
+LIST = "/acme/followups"
+WHEN = {"at": "2099-08-14T10:00", "reason": "the customer called"}
+
+
+def cancelled(desk, acme, **given):
+    followup = desk.followup(acme, **given)
+    desk.tell(
+        lambda session: transitions.cancel(session, acme.id, followup.id, actor=SETTER_UP, now=clock.now())
+    )
+    return followup
+
+
+def blocked(desk, acme, **given):
+    """One whose agent is not declared, so that its policy can't be used."""
+    followup = desk.followup(acme, agent="nobody", **given)
+    later = clock.now() + timedelta(hours=2)
+    desk.tell(lambda session: fire_due(session, declared=declared(), now=later, limit=100))
+    assert desk.read(acme, followup.id).status == "blocked"
+    return followup
+
+
+def asked(visitor, followup, **more):
+    query = "&".join(f"{name}={value}" for name, value in more.items())
+    return visitor.open(f"{LIST}/{followup.id}/rearming?{query}")
+
+
+def form_of(visitor, followup):
+    return asked(visitor, followup, shown="row").form("/rearming")
+
+
+@pytest.mark.parametrize("tab", ["cancelled", "blocked"])
+def test_rearm_is_offered_in_the_row_when_it_is_over_and_nothing_was_sent(desk, acme, lead, tab):
+    followup = {"cancelled": cancelled, "blocked": blocked}[tab](desk, acme)
+    page = lead.open(f"{LIST}?tab={tab}")
+    assert f'href="{LIST}/{followup.id}/rearming?list=tab%3D{tab}&amp;shown=row"' in page.html
+    assert [form.action for form in page.forms if form.action.endswith("/cancellation")] == []
+
+
+def test_rearm_is_not_offered_in_the_row_to_one_who_may_only_look(desk, acme, visitor):
+    cancelled(desk, acme)
+    assert "/rearming" not in visitor("viewer").open(f"{LIST}?tab=cancelled").html
+
+
+def test_rearm_says_why_it_was_blocked_and_that_it_still_stands(desk, acme, lead):
+    followup = blocked(desk, acme, customer="c-1042")
+    page = asked(lead, followup)
+    for words in ("c-1042", "the policy can't be used. That still stands.", "at least 5 minutes ahead"):
+        assert words in page.text
+
+
+def test_rearm_says_that_the_cause_is_gone_when_it_is(desk, acme, lead):
+    followup = blocked(desk, acme)
+    desk.tell(
+        lambda session: bulk.execute_unaudited(
+            session, update(FollowUp).where(FollowUp.id == followup.id).values(agent="store-support")
+        )
+    )
+    page = asked(lead, followup)
+    assert "That no longer stands." in page.text
+    assert "As things stand it would fire in an hour." in page.text
+
+
+def test_rearm_says_who_cancelled_it_and_that_it_was_booked_again_already(desk, acme, lead):
+    followup = cancelled(desk, acme)
+    assert "by tests." in asked(lead, followup).text
+    lead.press(form_of(lead, followup), **WHEN)
+    page = asked(lead, followup)
+    assert "It was booked again once already" in page.text and "that one is pending" in page.text
+
+
+def test_rearm_books_a_new_one_and_leads_to_it_when_there_is_no_script(desk, acme, lead):
+    followup = cancelled(desk, acme, customer="c-1042")
+    answer = lead.press(form_of(lead, followup), **WHEN)
+    assert answer.status == 303
+    page = lead.follow(answer)
+    assert "Booked the follow-up to c-1042 again, for 14 Aug 2099 10:00." in page.text
+    new = answer.headers["Location"].rpartition("/")[2]
+    assert new != str(followup.id)
+    assert page.links[str(followup.id)] == f"{LIST}/{followup.id}"
+    assert lead.open(f"{LIST}/{followup.id}").links[new] == f"{LIST}/{new}"
+    assert desk.read(acme, followup.id).status == "cancelled"
+    [event] = desk.audit("followup.rearmed")
+    assert (event.actor_label, event.purpose, event.resource_id) == (
+        "lead@acme.test",
+        "the customer called",
+        new,
+    )
+
+
+def test_rearm_leads_to_the_new_one_when_htmx_asks(desk, acme, lead):
+    answer = lead.press(form_of(lead, blocked(desk, acme)), htmx=True, **WHEN)
+    assert answer.status == 200
+    assert answer.headers["HX-Redirect"].startswith(f"{LIST}/")
+    assert "Booked the follow-up" in lead.open(answer.headers["HX-Redirect"]).text
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"reason": " "}, "Must not be blank."),
+        ({"reason": "x" * 201}, "Has 201 characters; 200 is the most."),
+        ({"at": "2020-08-14T10:00"}, "Would already be due; it must be at least 5 minutes ahead."),
+        ({"at": "soon"}, "Is not a time such as 2031-08-14T10:00."),
+    ],
+)
+def test_rearm_names_the_field_and_keeps_what_was_typed_when_it_is_invalid(desk, acme, lead, changes, says):
+    followup = cancelled(desk, acme)
+    answer = lead.press(form_of(lead, followup), **{**WHEN, **changes})
+    assert answer.status == 422
+    assert says in answer.text
+    assert f'value="{changes.get("reason", WHEN["reason"])}"' in answer.html
+    assert desk.audit("followup.rearmed") == []
+
+
+def test_rearm_is_off_and_a_conflict_that_leads_on_when_the_same_is_pending(desk, acme, lead):
+    followup = cancelled(desk, acme)
+    form = form_of(lead, followup)
+    pending = desk.followup(acme)
+    page = asked(lead, followup)
+    assert "The same follow-up is pending already" in page.text
+    assert page.links["Show the pending one"] == f"{LIST}/{pending.id}"
+    for htmx in (False, True):
+        answer = lead.press(form, htmx=htmx, **WHEN)
+        assert answer.status == 409
+        assert answer.links["Show the pending one"] == f"{LIST}/{pending.id}"
+        assert f'value="{WHEN["reason"]}"' in answer.html
+    assert [event.result for event in desk.audit("followup.rearmed")] == ["refused", "refused"]
+
+
+def test_rearm_is_off_and_a_conflict_when_the_customer_opted_out(desk, acme, lead):
+    followup = cancelled(desk, acme)
+    form = form_of(lead, followup)
+    desk.tell(
+        lambda session: contacts.revoke(session, acme, "c-1", by="operator", actor=SETTER_UP, now=clock.now())
+    )
+    says = "The customer opted out of being contacted. Only a message from them reopens it."
+    page = asked(lead, followup)
+    assert says in page.text and "data-verb" not in page.html
+    answer = lead.press(form, **WHEN)
+    assert answer.status == 409
+    assert says in answer.text
+    assert desk.audit("followup.rearmed")[0].purpose == "opted-out"
+
+
+def test_rearm_is_refused_when_it_fired_or_waits(desk, acme, lead):
+    followup = desk.followup(acme)
+    form = form_of(lead, followup)
+    assert "This follow-up is pending already. Reschedule it instead." in asked(lead, followup).text
+    assert lead.press(form, **WHEN).status == 409
+    later = clock.now() + timedelta(hours=2)
+    desk.tell(lambda session: fire_due(session, declared=declared(), now=later, limit=100))
+    answer = lead.press(form_of(lead, followup), **WHEN)
+    assert answer.status == 409
+    assert "its message may have gone out, so it is never re-armed" in answer.text
+
+
+def test_rearm_books_once_when_two_do_it_at_once(desk, acme, lead, visitor):
+    followup = cancelled(desk, acme)
+    other = visitor("marketer")
+    first, second = form_of(lead, followup), form_of(other, followup)
+    assert lead.press(first, **WHEN).status == 303
+    assert other.press(second, **WHEN).status == 409
+    found = desk.tell(
+        lambda session: session.query(FollowUp).filter(FollowUp.rearmed_from == followup.id).count()
+    )
+    assert found == 1
+
+
+def test_rearm_is_not_found_when_it_is_of_another_tenant(desk, acme, lead):
+    other = cancelled(desk, desk.tenant("other"))
+    assert asked(lead, other).status == 404
+    own = form_of(lead, cancelled(desk, acme))
+    own.action = f"{LIST}/{other.id}/rearming"
+    assert lead.press(own, **WHEN).status == 404
+
+
+def test_rearm_is_refused_and_audited_when_the_role_may_only_look(desk, acme, lead, visitor):
+    followup = cancelled(desk, acme)
+    viewer = visitor("viewer")
+    form = form_of(viewer, followup)
+    assert viewer.press(form, **WHEN).status == 403
+    assert "data-verb" not in asked(viewer, followup).html
+    [event] = desk.audit("followup.rearmed")
+    assert (event.result, event.resource_id) == ("refused", str(followup.id))
+
+
+def test_rearm_shows_what_a_customer_wrote_as_text(desk, acme, lead):
+    hostile = "<script>alert('x')</script>"
+    followup = cancelled(desk, acme, customer=hostile, reason=hostile)
+    page = asked(lead, followup)
+    assert "<script>alert" not in page.html
+    answer = lead.press(form_of(lead, followup), htmx=True, **WHEN)
+    assert "<script>alert" not in lead.open(answer.headers["HX-Redirect"]).html
