@@ -56,3 +56,10 @@ def ask_and_press(link: str, path: str, **typed: str) -> int:
     visitor = _visitor()
     visitor.press(visitor.open(link).form(link))
     return visitor.press(visitor.open(path).form(path.partition("?")[0]), **typed).status
+
+
+def press_at(link: str, path: str, ending: str) -> int:
+    """The form on the page at `path` whose action ends so, as it is."""
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    return visitor.press(visitor.open(path).form(ending)).status

@@ -266,6 +266,21 @@ def _paused(setting: Setting) -> Mapping[str, str]:
     return _platforms_admin(setting)
 
 
+def _platforms_admin(setting: Setting) -> Mapping[str, str]:
+    """An admin of the platform who sees the tenant, too."""
+    person = setting.person()
+    platform = tenants.get(setting.session, None)
+    operators.add(setting.session, person.email, tenant=platform, role="admin", actor=API, now=setting.now)
+    return setting.links(person)
+
+
+def _paused(setting: Setting) -> Mapping[str, str]:
+    sweep_states.pause(
+        setting.session, "deliver", known=["deliver"], reason="storm", actor=API, now=setting.now
+    )
+    return _platforms_admin(setting)
+
+
 def _plus(**changes: int) -> dict[str, int]:
     """`audit` and `outbox` stand for their tables; `table__status` for a table's rows in a status."""
     names = {
@@ -543,6 +558,21 @@ SCENARIOS: dict[str, Scenario] = {
         },
         _person_and(Setting.booked),
         repeats=False,
+    ),
+    "console.sweeps.run": Scenario(
+        ["page", "press_at", "{link}", "/acme/sweeps", "/sweeps/fire_followups/runs"],
+        _plus(sweep_slot__waiting=1, audit=1),
+        _platforms_admin,
+        repeats=False,
+    ),
+    "console.sweeps.pause": Scenario(
+        _ask("/acme/sweeps/deliver/pause", reason="storm"),
+        _plus(sweep_pause=1, audit=1),
+        _platforms_admin,
+        repeats=False,
+    ),
+    "console.sweeps.resume": Scenario(
+        _ask("/acme/sweeps/deliver/resumption"), _plus(audit=1), _paused, repeats=False
     ),
     "console.sweeps.run": Scenario(
         ["page", "press_at", "{link}", "/acme/sweeps", "/sweeps/fire_followups/runs"],
