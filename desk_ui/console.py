@@ -16,6 +16,7 @@ from desk_ui import (
     profile,
     search,
     security,
+    settings,
     sweeps,
 )
 
@@ -36,3 +37,4 @@ def register(app: Flask) -> None:
     endpoints.register(app)
     search.register(app)
     audit.register(app)
+    settings.register(app)

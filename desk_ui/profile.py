@@ -198,7 +198,7 @@ def _setup_page(setup: second_factor.Setup, *, present: str = "", code: str = ""
 
 
 def _codes_page(codes: list[str], words: str) -> str:
-    return render_template("auth/recovery_codes.html", codes=codes, words=words)
+    return render_template("auth/recovery_codes.html", codes=codes, says=words)
 
 
 def _factor_off() -> Ask:

@@ -19,6 +19,7 @@ from models.tenants import PLATFORM, Tenant
 
 LINK_LASTS = timedelta(minutes=15)
 LONGEST_EMAIL = 200
+NO_ROLE = "none"
 
 _EMAIL = re.compile(r"[^\s@<>\"',;:\\]+@[^\s@<>\"',;:\\]+")
 
@@ -88,9 +89,9 @@ def add(
 ) -> tuple[Operator, bool]:
     """Give `email` the role `role` in `tenant`, making the account if there is none yet.
 
-    `expected` is the role that was shown. Returns the operator and whether anything changed. Raises `Invalid`
-    on `email` or `role`, and `Conflict` where the role is another than shown, or `platform` would be left
-    without an admin.
+    `expected` is the role that was shown, or `NO_ROLE`. Returns the operator and whether anything changed.
+    Raises `Invalid` on `email` or `role`, and `Conflict` where the role is another one, or `platform` would
+    be left without an admin.
     """
     wanted = as_role(role)
     operator = locks.one(session, select(Operator).where(Operator.email == _email(email)))
@@ -148,9 +149,9 @@ def revoke_role(
 
 
 def _check_role(operator: Operator, role: str | None, expected: str | None) -> None:
-    if expected is not None and role != expected:
-        now_is = f"is {role} now" if role else "has no role here any more"
-        raise Conflict(f"{operator.email} {now_is}, so nothing was done.")
+    if expected is not None and (role or NO_ROLE) != expected:
+        has = f"has the role {role} here by now" if role else "has no role here any more"
+        raise Conflict(f"{operator.email} {has}, so nothing was done.")
 
 
 def keep_an_admin(session: Session, leaving: Operator) -> None:
@@ -167,12 +168,9 @@ def _keep_an_admin(session: Session, tenant: Tenant, leaving: Operator) -> None:
         return
     # Two admins who take each other's role away at the same time must not both succeed.
     locks.one(session, select(Tenant).where(Tenant.id == tenant.id))
-    others = (
-        select(Operator.id)
-        .join(Membership, Membership.operator_id == Operator.id)
-        .where(Membership.tenant_id == tenant.id, Membership.role == Role.ADMIN)
-        .where(Operator.active, Operator.id != leaving.id)
-    )
+    admins = select(Operator.id).join(Membership, Membership.operator_id == Operator.id)
+    of_it = admins.where(Membership.tenant_id == tenant.id, Membership.role == Role.ADMIN)
+    others = of_it.where(Operator.active, Operator.id != leaving.id)
     if session.scalars(others.limit(1)).first() is None:
         raise Conflict(f"{leaving.email} is the last admin of {PLATFORM}. Add another one first.")
 
@@ -186,10 +184,17 @@ def as_role(value: str) -> Role:
 
 def by_email(session: Session, email: str) -> Operator:
     """The operator with the address `email`, in any case. Raises `NotFound`."""
-    operator = session.scalars(select(Operator).where(Operator.email == email.strip().lower())).one_or_none()
+    operator = known(session, email)
     if operator is None:
         raise NotFound("operator")
     return operator
+
+
+def known(session: Session, email: str) -> Operator | None:
+    """As `by_email`, but None where there is none."""
+    if not text.is_storable(email):
+        return None
+    return session.scalars(select(Operator).where(Operator.email == email.strip().lower())).one_or_none()
 
 
 def first_admin(session: Session, tenant: Tenant) -> Operator | None:

@@ -7,7 +7,7 @@ import click
 
 from desk_ui.cli.output import json_option, say
 from desk_ui.cli.work import at_work
-from models import operators, tenants
+from models import operators, second_factor, tenants
 from models.clock import iso
 from models.operators import LINK_LASTS, Operator, Role
 from models.settings import Settings
@@ -85,6 +85,19 @@ def link(email: str, url: str | None) -> None:
             click.echo(f"{unknown} {base} is a guess; give --url for another.", err=True)
         address = sign_in_address(base, secret)
         say(address, {"url": address, "email": found.email, "expires_at": iso(work.now + LINK_LASTS)})
+
+
+@operator.command("reset-factor")
+@click.argument("email")
+@json_option
+def reset_factor(email: str) -> None:
+    """Turn EMAIL's second factor off, for somebody who lost their device; all their sessions end."""
+    with at_work() as work:
+        person = operators.by_email(work.session, email)
+        changed = second_factor.reset(work.session, person, actor=work.actor, now=work.now)
+        commit(work.session, "cli.operator.reset_factor")
+        text = f"{person.email} signs in without a second factor now. They can turn it on again."
+        say(text if changed else "Nothing changed: it was off.", {"email": person.email, "changed": changed})
 
 
 def sign_in_address(base: str, secret: str) -> str:

@@ -14,6 +14,10 @@ NAMES = {
     "followup_id": str(uuid4()),
     "endpoint_id": str(uuid4()),
     "delivery_id": 1,
+    "event_id": 1,
+    "feature": "followups",
+    "operator_id": 2_000_000_000,
+    "token_id": 2_000_000_000,
     "secret": "unknown",
 }
 

@@ -1,0 +1,299 @@
+"""What is asked before an act in the settings: what will happen, and to how many."""
+
+from flask import g, request, url_for
+from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
+from flask_babel import ngettext
+
+from desk_ui import words
+from desk_ui.asking import Ask, Field, Told
+from desk_ui.permissions import Permission, refusal
+from desk_ui.settings import queries
+from models.base import db
+from models.clock import zones
+from models.operators import LONGEST_EMAIL, Role
+from models.tenants import Feature, Tenant
+from models.tokens import ApiToken, Scope
+
+FEATURES = {
+    Feature.FOLLOWUPS: (_l("Follow-ups"), _l("Judge what is due, and give it to the agents.")),
+    Feature.DELAYED_AUTOMATIONS: (
+        _l("Delayed automations"),
+        _l("Act on conversations that were quiet for a while. There are no rules yet."),
+    ),
+}
+ROLES = {
+    Role.VIEWER: _l("viewer: sees all lists"),
+    Role.MARKETER: _l("marketer: also acts on follow-ups"),
+    Role.LEAD: _l("lead: also acts on deliveries, and holds agents"),
+    Role.ADMIN: _l("admin: also people, tokens and endpoints"),
+}
+SCOPES = {
+    Scope.READ: _l("read: see rows and events"),
+    Scope.INGEST: _l("ingest: send messages and outcomes, book follow-ups"),
+    Scope.OPERATE: _l("operate: act as an operator does"),
+}
+
+
+def switch(feature: Feature, on: bool) -> Ask:
+    """`on` is what it is to become."""
+    name = FEATURES[feature][0]
+    reaches = False
+    says = [_("Nothing waits for this switch yet.")]
+    if feature is Feature.FOLLOWUPS:
+        found = queries.waiting(db.session(), g.tenant, g.now)
+        reaches = on and found.due > 0
+        says = _on(found) if on else _off(found)
+    values = {"name": name, "tenant": g.tenant.key}
+    return Ask(
+        title=_("Switch on: %(name)s of %(tenant)s", **values)
+        if on
+        else _("Switch off: %(name)s of %(tenant)s", **values),
+        says=says,
+        verb=_("Switch on") if on else _("Switch off"),
+        kind="danger" if reaches or not on else "primary",
+        url=url_for("settings.switch", tenant=g.tenant.key, feature=feature.value),
+        back=url_for("settings.index", tenant=g.tenant.key),
+        hidden={"version": str(g.tenant.version), "on": "1" if on else "0"},
+        refusal=refusal(Permission.TENANTS),
+    )
+
+
+def _off(found: queries.Waiting) -> list[str]:
+    return [
+        ngettext(
+            "%(n)s follow-up is pending. It stays so, and is not sent, until this is switched on again.",
+            "%(n)s follow-ups are pending. They stay so, and are not sent, until this is switched on again.",
+            found.pending,
+            n=words.count(found.pending),
+        ),
+        _("No other tenant is concerned. You can switch it on again at any time."),
+    ]
+
+
+def _on(found: queries.Waiting) -> list[str]:
+    if not found.due:
+        return [_("Nothing is due, so nothing is sent at once.")]
+    return [
+        ngettext(
+            "%(n)s follow-up is due. The next run fires or blocks it by its policy, so a customer may get a "
+            "message within the minute.",
+            "%(n)s follow-ups are due. The next runs fire or block them by their policies, so customers may "
+            "get messages within the minute.",
+            found.due,
+            n=words.count(found.due),
+        ),
+        _("What was fired can't be taken back."),
+    ]
+
+
+def add_tenant() -> Ask:
+    return Ask(
+        title=_("Add a tenant"),
+        says=[_("It begins empty, with all switches on, and with you as its admin.")],
+        fields=[
+            Field(
+                "key",
+                _("Key"),
+                longest=63,
+                hint=_("Stands in addresses and can't be changed: a-z, 0-9, _ and -."),
+            ),
+            Field("name", _("Name"), required=False),
+            Field(
+                "timezone",
+                _("Time zone"),
+                kind="choice",
+                value="UTC",
+                options=zone_options(),
+            ),
+        ],
+        verb=_("Add it"),
+        url=url_for("settings.add_tenant", tenant=g.tenant.key),
+        back=url_for("settings.index", tenant=g.tenant.key),
+    )
+
+
+def zone_options() -> list[tuple[str, str]]:
+    """All zones that are named by a place, and UTC."""
+    named = sorted(zone for zone in zones() if "/" in zone and not zone.startswith("Etc/"))
+    return [(zone, zone) for zone in ["UTC", *named]]
+
+
+def add_operator() -> Ask:
+    return Ask(
+        title=_("Add somebody to %(tenant)s", tenant=g.tenant.key),
+        says=[
+            _("Who has no account yet gets one. You get a sign-in link to hand over: shown once, good once.")
+        ],
+        fields=[
+            Field("email", _("Mail address"), kind="email", longest=LONGEST_EMAIL),
+            _role_field(Role.VIEWER),
+        ],
+        verb=_("Add"),
+        url=url_for("settings.people_add", tenant=g.tenant.key),
+        back=url_for("settings.operators", tenant=g.tenant.key),
+    )
+
+
+def _role_field(role: Role) -> Field:
+    options = [(one.value, str(ROLES[one])) for one in Role]
+    return Field("role", _("Role"), kind="choice", value=role.value, options=options)
+
+
+def change_role(person: queries.Person) -> Ask:
+    return Ask(
+        title=_("Change the role of %(email)s", email=person.email),
+        says=[_("It holds in %(tenant)s, at once.", tenant=g.tenant.key), *_about_yourself(person)],
+        fields=[_role_field(person.role)],
+        verb=_("Change role"),
+        url=_of(person, "people_change_role"),
+        back=page_of(person),
+        hidden={"shown_role": person.role.value},
+    )
+
+
+def take_role_away(person: queries.Person) -> Ask:
+    return Ask(
+        title=_("Take the role of %(email)s away", email=person.email),
+        says=[
+            _(
+                "They are %(role)s of %(tenant)s, and see nothing of it from then on. Their account stays.",
+                role=words.ROLES[person.role],
+                tenant=g.tenant.key,
+            ),
+            *_about_yourself(person),
+        ],
+        verb=_("Take role away"),
+        kind="danger",
+        url=_of(person, "people_take_role_away"),
+        back=page_of(person),
+        hidden={"shown_role": person.role.value},
+    )
+
+
+def make_link(person: queries.Person, not_allowed: str | None) -> Ask:
+    says = [_("Whoever has the link signs in as %(email)s, once, within 15 minutes.", email=person.email)]
+    if person.factor_since is not None:
+        says.append(_("They still need a code of their device then."))
+    return Ask(
+        title=_("Make a sign-in link for %(email)s", email=person.email),
+        says=says,
+        verb=_("Make a link"),
+        url=_of(person, "people_make_link"),
+        back=page_of(person),
+        refusal=not_allowed or (None if person.active else _("The account is switched off.")),
+    )
+
+
+def reset_factor(person: queries.Person, not_allowed: str | None) -> Ask:
+    off = None if person.factor_since else _("The second factor is off.")
+    return Ask(
+        title=_("Reset the second factor of %(email)s", email=person.email),
+        says=[
+            _("For somebody who lost their device. A password or a link alone signs them in then."),
+            _("All their sessions end. Make sure that it is really them who asks."),
+        ],
+        verb=_("Reset"),
+        kind="danger",
+        url=_of(person, "people_reset_factor"),
+        back=page_of(person),
+        refusal=not_allowed or off,
+    )
+
+
+def switch_account(person: queries.Person, on: bool, not_allowed: str | None) -> Ask:
+    """`on` is what it is to become."""
+    if on:
+        title, verb = _("Switch the account of %(email)s on", email=person.email), _("Switch on")
+        says = [_("They may sign in again, with the roles that they have in all tenants.")]
+    else:
+        title, verb = _("Switch the account of %(email)s off", email=person.email), _("Switch off")
+        says = [_("They can't sign in any more, in no tenant, and all their sessions end. Their roles stay.")]
+    return Ask(
+        title=title,
+        says=[*says, *_about_yourself(person)],
+        verb=verb,
+        kind="primary" if on else "danger",
+        url=_of(person, "people_switch_account"),
+        back=page_of(person),
+        hidden={"on": "1" if on else "0"},
+        refusal=not_allowed,
+    )
+
+
+def link_told(email: str, link: str, back: str) -> Told:
+    return Told(
+        title=_("The sign-in link of %(email)s", email=email),
+        says=[_("Hand it to them on a way that you trust. It is not shown again, and ends in 15 minutes.")],
+        label=_("Link"),
+        secret=link,
+        back=back,
+    )
+
+
+def add_token() -> Ask:
+    return Ask(
+        title=_("Add an API token to %(tenant)s", tenant=g.tenant.key),
+        says=[_("The token is shown once. Whoever has it may do what its scopes say, until it is revoked.")],
+        fields=[
+            Field("name", _("Name"), hint=_("What the audit calls it, such as the program that uses it.")),
+            Field(
+                "scopes",
+                _("Scopes"),
+                kind="choices",
+                value=Scope.READ.value,
+                required=False,
+                options=[(scope.value, str(SCOPES[scope])) for scope in Scope],
+            ),
+        ],
+        verb=_("Add it"),
+        url=url_for("settings.tokens_add", tenant=g.tenant.key),
+        back=url_for("settings.tokens", tenant=g.tenant.key),
+    )
+
+
+def token_told(name: str, secret: str) -> Told:
+    return Told(
+        title=_("The token %(name)s", name=name),
+        says=[
+            _("Give it to the program that calls the API. It is not shown again; if it is lost, add another.")
+        ],
+        label=_("Token"),
+        secret=secret,
+        back=url_for("settings.tokens", tenant=g.tenant.key),
+    )
+
+
+def revoke_token(token: ApiToken) -> Ask:
+    used = words.distance(token.last_used_at, g.now) if token.last_used_at else _("never")
+    return Ask(
+        title=_("Revoke the token %(name)s", name=token.name),
+        says=[_("Programs that use it are refused at once. This can't be undone.")],
+        facts=[(_("Scopes"), ", ".join(token.scopes)), (_("Last used"), used)],
+        verb=_("Revoke"),
+        kind="danger",
+        url=url_for("settings.tokens_revoke", tenant=g.tenant.key, token_id=token.id),
+        back=url_for("settings.tokens", tenant=g.tenant.key),
+        refusal=_("It was revoked already.") if token.revoked_at else None,
+    )
+
+
+def wants_on(now: bool) -> bool:
+    """What a switch is asked to become; where neither form nor address says it, the other of what it is."""
+    return {"1": True, "0": False}.get(request.values.get("on", ""), not now)
+
+
+def page_of(person: queries.Person) -> str:
+    return url_for("settings.operator", tenant=g.tenant.key, operator_id=person.id)
+
+
+def tenant_page(tenant: Tenant) -> str:
+    return url_for("settings.index", tenant=tenant.key)
+
+
+def _of(person: queries.Person, act: str) -> str:
+    return url_for(f"settings.{act}", tenant=g.tenant.key, operator_id=person.id)
+
+
+def _about_yourself(person: queries.Person) -> list[str]:
+    return [_("This is you.")] if person.id == g.operator.id else []
