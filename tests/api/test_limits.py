@@ -1,4 +1,8 @@
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 
 import pytest
 
@@ -9,6 +13,8 @@ from tests.support import redis
 from tests.support.api import Client, code_of, on_sqlite
 
 pytestmark = on_sqlite
+
+CALLS = 6
 
 
 @pytest.fixture
@@ -43,9 +49,16 @@ def test_calls_without_a_valid_token_answer_429_when_there_are_too_many(app, api
 
 @pytest.mark.slow
 def test_calls_answer_as_they_ended_when_redis_goes_away_meanwhile(database, acme, client_for, tmp_path):
-    with redis.server(tmp_path) as server:
+    """All of them have been counted, and wait for what their headers say, when Redis ends."""
+    with redis.server(tmp_path) as server, ThreadPoolExecutor(CALLS) as pool:
         served = create_app(settings_for(database.url, tmp_path, REDIS_URL=server.url))
-        # After the limiter has counted the call, and before it asks for what its headers say.
-        served.before_request(server.stop)
-        answer = Client(served, client_for(acme).secret).get("/tenant")
-        assert answer.status_code == 200
+        counted = Barrier(CALLS, action=lambda: os.kill(server.pid, signal.SIGSTOP))
+        asking = Barrier(CALLS + 1)
+        # The limiter counts before this, and asks after that.
+        served.before_request(lambda: (counted.wait(30), None)[1])
+        served.after_request(lambda response: (asking.wait(30), response)[1])
+        secret = client_for(acme).secret
+        calls = [pool.submit(Client(served, secret).get, "/tenant") for _ in range(CALLS)]
+        asking.wait(30)
+        os.kill(server.pid, signal.SIGKILL)
+        assert [call.result().status_code for call in calls] == [200] * CALLS
