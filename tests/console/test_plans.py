@@ -12,6 +12,7 @@ from desk_ui.paging import Cursor
 from models import bulk, clock
 from models.base import db
 from models.declarations import Declared
+from models.followups import needs
 from models.followups.records import Block, FollowUp
 
 pytestmark = pytest.mark.slow
@@ -71,7 +72,7 @@ def plans_of(session, work):
     seen = []
 
     def note(_connection, _cursor, statement, parameters, *_more):
-        if statement.startswith("SELECT") and "follow_up" in statement:
+        if statement.startswith(("SELECT", "WITH")) and "follow_up" in statement:
             seen.append((statement, parameters))
 
     engine = session.get_bind()
@@ -160,3 +161,32 @@ def test_page_of_one_reads_by_its_key(app, many, now):
         found = plans_of(session, lambda: queries.one(session, scene, id))
         assert [plan for plan in found if scans(plan)] == []
         db.session.remove()
+
+
+def test_needs_of_a_person_are_counted_by_an_index_each(app, many, now):
+    # When the blocked ones were new: thirty days before the others are due.
+    at = now - timedelta(days=30)
+    works = {
+        "agents": lambda session, _scene: needs.pending_agents(session, many.id),
+        "overdue": lambda session, scene: needs.overdue(session, scene, AGENTS),
+        "blocked": lambda session, scene: needs.blocked(session, scene, Block.FREQUENCY),
+        "unusable": lambda session, scene: needs.unusable(session, scene, AGENTS),
+        "due": lambda session, _scene: needs.due_before(session, [many.id], now),
+    }
+    found = {}
+    with app.app_context():
+        session = db.session()
+        for name, work in works.items():
+            scene = Scene.read(session, many, Declared(), at if name == "blocked" else now, "UTC")
+            plans = plans_of(session, lambda: found.update({name: work(session, scene)}))  # noqa: B023
+            assert plans and [plan for plan in plans if scans(plan)] == [], (name, plans)
+            assert INDEX_OF.get(name, "") in plans[0], (name, plans)
+        db.session.remove()
+    assert found["agents"] == AGENTS
+    assert 100 < found["overdue"].number <= found["due"] <= 1_001
+    assert 100 < found["blocked"].number <= 1_001
+    assert list(found["unusable"].agents) == AGENTS
+
+
+AGENTS = [f"agent-{number}" for number in range(5)]
+INDEX_OF = {"agents": "ix_follow_up_due", "overdue": "ix_follow_up_due", "blocked": "ix_follow_up_blocked"}

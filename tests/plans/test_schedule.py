@@ -8,10 +8,13 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models import sweep_history, sweep_runs, sweep_slots, sweep_states, tenants
+from desk_ui.paging import Cursor
+from desk_ui.sweeps import queries
+from desk_ui.sweeps.queries import Filters
+from models import sweep_history, sweep_runs, sweep_slots, sweep_states, sweep_trends, tenants
 from models.base import db, is_sqlite
 from models.sweeping import Counts
-from models.sweeps import Cadence
+from models.sweeps import Cadence, RunStatus
 from models.tenants import Tenant
 from models.transactions import commit
 from tests.conftest import T
@@ -53,6 +56,8 @@ def fill() -> int:
     """Runs with their slots and a fault each, all over but the last of each sweep; the tenant's id."""
     session = db.session()
     tenant_id = tenants.get(session, None).id
+    other = {"key": "other", "name": "t", "timezone": "UTC", "features": {}, "created_at": T}
+    session.connection().execute(db.metadata.tables["tenant"].insert(), [other])
     for table, row in (("sweep_slot", _slot), ("sweep_run", _run), ("sweep_fault", _fault)):
         for start in range(0, ROWS, CHUNK):
             rows = [row(number, tenant_id) for number in range(start, start + CHUNK)]
@@ -102,7 +107,9 @@ def _run(number: int, _tenant_id: int) -> dict[str, Any]:
 
 
 def _fault(number: int, tenant_id: int) -> dict[str, Any]:
-    row = {"run_id": number + 1, "tenant_id": tenant_id, "name": _name(number), "row": "x"}
+    """One in twenty is of the tenant that looks; the next one made has the rest."""
+    whose = tenant_id if number % 20 == 0 else tenant_id + 1
+    row = {"run_id": number + 1, "tenant_id": whose, "name": _name(number), "row": "x"}
     return {**row, "error": "x", "at": T + number * EVERY}
 
 
@@ -141,7 +148,42 @@ def purge(session: Session, _tenant: Tenant) -> None:
     assert counts.own["slots"] == 100
 
 
+def trend(session: Session, tenant: Tenant) -> None:
+    found = sweep_trends.trends(session, NAMES, now=NOW, tenant_id=tenant.id)
+    assert sum(hour.runs for hour in found["deliver"]) > 100
+    assert 10 < sum(hour.faults for hour in found["deliver"]) < 100
+
+
+def trend_of_all(session: Session, _tenant: Tenant) -> None:
+    assert sweep_trends.trends(session, NAMES, now=NOW, tenant_id=None)["deliver"][0].faults > 10
+
+
+def look(session: Session, tenant: Tenant) -> None:
+    assert len(queries.faults(session, tenant, now=NOW, sweep=None)) == queries.MOST_FAULTS
+    assert queries.asked_for(session) == {}
+
+
+def look_at_all(session: Session, _tenant: Tenant) -> None:
+    assert len(queries.faults(session, None, now=NOW, sweep=None)) == queries.MOST_FAULTS
+
+
+def page(session: Session, _tenant: Tenant) -> None:
+    after = Cursor(T + 50_000 * EVERY, 50_000)
+    assert len(queries.page(session, "retention", Filters(), after, timedelta(minutes=1)).rows) == 10
+
+
+def page_of_failed(session: Session, _tenant: Tenant) -> None:
+    failed = Filters(status=RunStatus.ERROR)
+    assert len(queries.page(session, "deliver", failed, None, timedelta(minutes=1)).rows) == 50
+
+
 WORK: list[tuple[Work, list[str]]] = [
+    (trend, ["ix_sweep_fault_tenant_at"]),
+    (trend_of_all, ["ix_sweep_fault_at"]),
+    (look, ["ix_sweep_fault_tenant_at", "ix_sweep_slot_waiting"]),
+    (look_at_all, ["ix_sweep_fault_at"]),
+    (page, ["ix_sweep_run_name_started_at"]),
+    (page_of_failed, ["ix_sweep_run_name_status_started_at"]),
     (claim, ["uq_sweep_slot_name_slot_at", "ix_sweep_slot_waiting"]),
     (run, []),
     (fail, ["ix_sweep_run_name_started_at"]),
