@@ -1,0 +1,65 @@
+"""No text that others write is markup, breaks a page or runs, wherever it is shown."""
+
+import pytest
+
+from desk_ui.permissions import requirement_of
+from models.operators import Role
+from tests.console import world
+from tests.console.visiting import Page
+
+pytestmark = pytest.mark.slow
+
+MARKUP = '"><img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}${7*7}</textarea></title>'
+FORMULA = '=HYPERLINK("http://evil.test","x")+cmd|\' /C calc\'!A0'
+CONTROL = "a\u0001\u001b[31m\u202eb\u2066\u200b\r\n\tc\x7f<b>d"
+LONG = "w" * 200
+TEXTS = {"markup": MARKUP, "formula": FORMULA, "control characters": CONTROL, "long": LONG}
+# Of what is in the texts, as an element; the pages themselves have none of it.
+ELEMENTS = ("<script>alert", "<b>d", "<img src=x")
+
+
+def assert_harmless(page: Page, where: str) -> None:
+    assert [element for element in ELEMENTS if element in page.html] == [], where
+    assert page.inline == [], where
+    assert page.html.count("{{7*7}}") == page.html.count("${7*7}"), where
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_no_page_holds_it_as_markup(app, desk, acme, visitor, text):
+    there = world.make(desk, acme, app.extensions["desk_settings"], text)
+    admin = visitor(Role.ADMIN)
+    desk.give("admin@acme.test", desk.tell(lambda session: world.tenants.get(session, None)), "admin")
+    opened = 0
+    for rule in world.console_rules(app):
+        if "GET" not in rule.methods or requirement_of(app, rule.endpoint).permission == "public":
+            continue
+        for arguments in there.arguments(rule):
+            with app.test_request_context():
+                path = rule.build(arguments)
+            assert path is not None, rule
+            partly = rule.rule.endswith(("/counts", "/needs"))
+            page = admin.block(path[1]) if partly else admin.open(path[1])
+            assert page.status in (200, 302, 303, 404, 409), (path, page.status)
+            assert_harmless(page, path[1])
+            opened += page.status == 200
+    for path in (
+        f"?customer={text}",
+        f"?reason={text}",
+        f"?agent={text}&arm={text}&tab=fired",
+        "?tab=blocked",
+    ):
+        page = admin.client.get("/acme/followups" + path.partition("?")[0], query_string=path[1:])
+        assert page.status_code == 200
+        assert_harmless(Page(page), path)
+    assert opened > 20
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_no_toast_or_answer_holds_it_as_markup(app, desk, acme, lead, text):
+    for htmx in (True, False):
+        followup = desk.followup(acme, customer=text, reason=text)
+        form = lead.open(f"/acme/followups/{followup.id}").form(f"{followup.id}/cancellation")
+        answer = lead.press(form, htmx=htmx)
+        page = answer if htmx else lead.follow(answer)
+        assert "Cancelled the follow-up to" in page.text
+        assert_harmless(page, "toast")
