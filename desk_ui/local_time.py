@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from models.clock import EPOCH
+from models.clock import EPOCH, zones
 from models.errors import Invalid
 
 _SHAPES = ("%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
@@ -44,6 +44,12 @@ def bound(value: str, zone: str) -> datetime:
 def typed(at: datetime, zone: str) -> str:
     """`at` as a field for a time in `zone` holds it, to the minute."""
     return f"{at.astimezone(ZoneInfo(zone)):%Y-%m-%dT%H:%M}"
+
+
+def choices() -> list[tuple[str, str]]:
+    """The zones that a person can choose: UTC, and those that are named by a place."""
+    named = sorted(zone for zone in zones() if "/" in zone and not zone.startswith("Etc/"))
+    return [(zone, zone) for zone in ["UTC", *named]]
 
 
 def _naive(name: str, value: str) -> datetime:

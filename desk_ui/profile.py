@@ -16,14 +16,14 @@ from werkzeug.wrappers import Response
 from wtforms import PasswordField
 from wtforms.validators import DataRequired, Length
 
-from desk_ui import asking, limits
+from desk_ui import asking, limits, local_time
 from desk_ui.accounts import Account
 from desk_ui.asking import Ask, Field
 from desk_ui.permissions import Permission, actor, requires
 from desk_ui.requests import settings_of
 from models import accounts, second_factor
 from models.base import db
-from models.clock import EPOCH, micros, zones
+from models.clock import EPOCH, micros
 from models.errors import Invalid
 from models.operators import LINK_LASTS
 from models.transactions import commit, rollback
@@ -81,7 +81,7 @@ def _profile(form: PasswordForm) -> str:
         form=form,
         asks_present=_asks_present(),
         factor=second_factor.state(db.session(), g.operator),
-        zone=_zone_field(),
+        zones=_zones(),
         hours=hours,
         signed_in_at=EPOCH + session["signed_in_at"] * MICROSECOND,
     )
@@ -251,18 +251,11 @@ def _password_field(name: str, label: str, fault: str = "") -> Field:
     )
 
 
-def _zone_field() -> Field:
-    tenant = next(iter(g.memberships), None)
-    as_tenant = _("As the tenant (%(zone)s)", zone=tenant[0].timezone) if tenant else _("As the tenant")
-    named = sorted(zone for zone in zones() if "/" in zone and not zone.startswith("Etc/"))
-    return Field(
-        "timezone",
-        _("Time zone"),
-        kind="choice",
-        value=g.operator.timezone or "",
-        required=False,
-        options=[("", as_tenant), *((zone, zone) for zone in ["UTC", *named])],
-    )
+def _zones() -> list[tuple[str, str]]:
+    """What can be chosen, each with its words; blank stands for the zone of the tenant."""
+    tenant = next((tenant for tenant, _role in g.memberships if tenant.key == session.get("tenant")), None)
+    as_tenant = _("As the tenant (%(zone)s)", zone=tenant.timezone) if tenant else _("As the tenant")
+    return [("", as_tenant), *local_time.choices()]
 
 
 def _asks_present() -> bool:

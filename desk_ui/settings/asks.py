@@ -5,12 +5,11 @@ from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
 
-from desk_ui import words
+from desk_ui import local_time, words
 from desk_ui.asking import Ask, Field, Told
 from desk_ui.permissions import Permission, refusal
 from desk_ui.settings import queries
 from models.base import db
-from models.clock import zones
 from models.operators import LONGEST_EMAIL, Role
 from models.tenants import Feature, Tenant
 from models.tokens import ApiToken, Scope
@@ -104,19 +103,13 @@ def add_tenant() -> Ask:
                 _("Time zone"),
                 kind="choice",
                 value="UTC",
-                options=zone_options(),
+                options=local_time.choices(),
             ),
         ],
         verb=_("Add it"),
         url=url_for("settings.add_tenant", tenant=g.tenant.key),
         back=url_for("settings.index", tenant=g.tenant.key),
     )
-
-
-def zone_options() -> list[tuple[str, str]]:
-    """All zones that are named by a place, and UTC."""
-    named = sorted(zone for zone in zones() if "/" in zone and not zone.startswith("Etc/"))
-    return [(zone, zone) for zone in ["UTC", *named]]
 
 
 def add_operator() -> Ask:
