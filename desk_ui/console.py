@@ -4,6 +4,7 @@ from flask import Flask
 
 from desk_ui import (
     addresses,
+    agents,
     audit,
     auth,
     deliveries,
@@ -32,6 +33,7 @@ def register(app: Flask) -> None:
     errors.register(app)
     overview.register(app)
     followups.register(app)
+    agents.register(app)
     sweeps.register(app)
     deliveries.register(app)
     endpoints.register(app)

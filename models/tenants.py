@@ -177,6 +177,7 @@ def hold(
         action="agent.held" if held else "agent.released",
         resource=("agent", agent),
         now=now,
+        purpose=row.reason,
         detail={"before": not held, "after": held},
     )
     return row

@@ -335,6 +335,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_contact_tenant_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_contact")),
     )
+    op.create_index("ix_contact_state", "contact", ["tenant_id", "state"], unique=False)
     op.create_index("uq_contact_customer", "contact", ["tenant_id", "customer"], unique=True)
     op.create_table(
         "conversation",
@@ -394,6 +395,9 @@ def upgrade() -> None:
     )
     op.create_index(
         "ix_follow_up_agent", "follow_up", ["tenant_id", "agent", "created_at", "id"], unique=False
+    )
+    op.create_index(
+        "ix_follow_up_agent_arm", "follow_up", ["tenant_id", "agent", "arm", "status"], unique=False
     )
     op.create_index("ix_follow_up_arm", "follow_up", ["tenant_id", "arm", "created_at", "id"], unique=False)
     op.create_index(
@@ -974,6 +978,7 @@ def downgrade() -> None:
         sqlite_where=sa.text("status = 'blocked'"),
     )
     op.drop_index("ix_follow_up_arm", table_name="follow_up")
+    op.drop_index("ix_follow_up_agent_arm", table_name="follow_up")
     op.drop_index("ix_follow_up_agent", table_name="follow_up")
     op.drop_table("follow_up")
     op.drop_table("erased_opt_out")
@@ -982,6 +987,7 @@ def downgrade() -> None:
     op.drop_index("ix_conversation_customer", table_name="conversation")
     op.drop_table("conversation")
     op.drop_index("uq_contact_customer", table_name="contact")
+    op.drop_index("ix_contact_state", table_name="contact")
     op.drop_table("contact")
     op.drop_index(
         "uq_audit_event_position",

@@ -76,7 +76,10 @@ class Contact(Base):
     updated_at: Mapped[datetime]
     version: Mapped[int] = mapped_column(Integer, default=1)
 
-    __table_args__ = (Index("uq_contact_customer", "tenant_id", "customer", unique=True),)
+    __table_args__ = (
+        Index("uq_contact_customer", "tenant_id", "customer", unique=True),
+        Index("ix_contact_state", "tenant_id", "state"),
+    )
 
 
 class RevokeEvent(Base):
@@ -215,6 +218,7 @@ class FollowUp(Base):
         Index("ix_follow_up_created", "tenant_id", "created_at", "id"),
         Index("ix_follow_up_status_created", "tenant_id", "status", "created_at", "id"),
         Index("ix_follow_up_agent", "tenant_id", "agent", "created_at", "id"),
+        Index("ix_follow_up_agent_arm", "tenant_id", "agent", "arm", "status"),
         Index("ix_follow_up_arm", "tenant_id", "arm", "created_at", "id"),
         Index("ix_follow_up_reason", "tenant_id", "reason", "created_at", "id"),
     )

@@ -16,6 +16,7 @@ NAMES = {
     "delivery_id": 1,
     "event_id": 1,
     "feature": "followups",
+    "agent": "store-support",
     "operator_id": 2_000_000_000,
     "token_id": 2_000_000_000,
     "secret": "unknown",

@@ -259,19 +259,11 @@ def _platforms_admin(setting: Setting) -> Mapping[str, str]:
     return setting.links(person)
 
 
-def _paused(setting: Setting) -> Mapping[str, str]:
-    sweep_states.pause(
-        setting.session, "deliver", known=["deliver"], reason="storm", actor=API, now=setting.now
+def _held(setting: Setting) -> Mapping[str, str]:
+    tenants.hold(
+        setting.session, setting.tenant, "store-support", held=True, reason="r", actor=API, now=setting.now
     )
-    return _platforms_admin(setting)
-
-
-def _platforms_admin(setting: Setting) -> Mapping[str, str]:
-    """An admin of the platform who sees the tenant, too."""
-    person = setting.person()
-    platform = tenants.get(setting.session, None)
-    operators.add(setting.session, person.email, tenant=platform, role="admin", actor=API, now=setting.now)
-    return setting.links(person)
+    return setting.links(setting.person())
 
 
 def _paused(setting: Setting) -> Mapping[str, str]:
@@ -559,20 +551,14 @@ SCENARIOS: dict[str, Scenario] = {
         _person_and(Setting.booked),
         repeats=False,
     ),
-    "console.sweeps.run": Scenario(
-        ["page", "press_at", "{link}", "/acme/sweeps", "/sweeps/fire_followups/runs"],
-        _plus(sweep_slot__waiting=1, audit=1),
-        _platforms_admin,
+    "console.agents.hold": Scenario(
+        _ask("/acme/agents/store-support/hold", reason="r"),
+        _plus(agent_hold=1, audit=1),
+        _person(),
         repeats=False,
     ),
-    "console.sweeps.pause": Scenario(
-        _ask("/acme/sweeps/deliver/pause", reason="storm"),
-        _plus(sweep_pause=1, audit=1),
-        _platforms_admin,
-        repeats=False,
-    ),
-    "console.sweeps.resume": Scenario(
-        _ask("/acme/sweeps/deliver/resumption"), _plus(audit=1), _paused, repeats=False
+    "console.agents.release": Scenario(
+        _ask("/acme/agents/store-support/release", reason="r"), _plus(audit=1), _held, repeats=False
     ),
     "console.sweeps.run": Scenario(
         ["page", "press_at", "{link}", "/acme/sweeps", "/sweeps/fire_followups/runs"],
