@@ -53,8 +53,8 @@ def _will_be_sent(row: Row) -> str:
 
 def _may_come_twice(row: Row) -> str:
     return _(
-        "The receiver may have taken it already although no answer came. Then it gets it a second time, "
-        "under the same webhook-id evt_%(id)s, by which it can tell.",
+        "The receiver may have taken it already, although no answer or another one came. Then it gets it a "
+        "second time, under the same webhook-id evt_%(id)s, by which it can tell.",
         id=row.event_id,
     )
 

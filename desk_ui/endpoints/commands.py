@@ -121,7 +121,7 @@ def send_test(endpoint_id: UUID) -> Response:
         endpoints.test(db.session(), g.tenant.id, endpoint_id, actor=actor(), now=g.now)
         commit(db.session(), "console.endpoints.test")
 
-    done = _("A test is on its way. Its delivery is on this page, under “Recent deliveries”.")
+    done = _("A test is on its way. Its delivery comes under “Recent deliveries” and “Test” on this page.")
     return perform(_on_one("endpoint.tested", endpoint_id, act, done))
 
 

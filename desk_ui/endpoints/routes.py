@@ -11,7 +11,7 @@ from desk_ui.htmx import render_page
 from desk_ui.permissions import Permission, requires
 from models.base import db
 
-RECENT = 10
+RECENT = 6
 
 
 @requires(Permission.SEE)

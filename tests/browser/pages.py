@@ -31,3 +31,98 @@ class FollowUps:
 
     def tab(self, name: str) -> Locator:
         return self.page.get_by_role("navigation", name="Follow-ups by state").get_by_role("link", name=name)
+
+
+class Sweeps:
+    """The sweeps of the tenant acme, one of them looked at: it has no part in what other tests wait for."""
+
+    def __init__(
+        self, page: Page, url: str, name: str = "Sealing of the audit", key: str = "seal_audit"
+    ) -> None:
+        self.page = page
+        self.url = f"{url}/acme/sweeps"
+        self.name = name
+        self.one = page.locator(f"#sweep-{key}")
+
+    def open(self) -> "Sweeps":
+        self.page.goto(self.url)
+        return self
+
+    def run_now(self) -> None:
+        self.one.get_by_role("button", name=f"Run now {self.name}").click()
+
+    def pause(self, reason: str) -> None:
+        self.one.get_by_role("link", name=f"Pause {self.name}").click()
+        self.page.get_by_label("Reason").fill(reason)
+        self.page.get_by_role("button", name=f"Pause {self.name}").click()
+
+    def resume(self) -> None:
+        self.one.get_by_role("link", name=f"Resume {self.name}").click()
+        self.page.get_by_role("button", name=f"Resume {self.name}").click()
+
+    def says(self, words: str) -> None:
+        expect(self.page.locator("[data-toast]")).to_contain_text(words)
+
+    def shows(self, words: str) -> None:
+        expect(self.one).to_contain_text(words)
+
+
+class Deliveries:
+    """The deliveries of the tenant acme, of which one is looked at."""
+
+    def __init__(self, page: Page, url: str, delivery: int) -> None:
+        self.page = page
+        self.url = f"{url}/acme/deliveries"
+        self.delivery = delivery
+        self.row = page.locator(f"#delivery-{delivery}")
+
+    def open(self, query: str = "") -> "Deliveries":
+        self.page.goto(f"{self.url}{query}")
+        return self
+
+    def open_one(self) -> "Deliveries":
+        self.page.goto(f"{self.url}/{self.delivery}")
+        return self
+
+    def rearm(self, reason: str) -> None:
+        self.row.get_by_role("link", name="Re-arm").click()
+        self.page.get_by_label("Why is it sent again?").fill(reason)
+        self.page.get_by_role("button", name="Re-arm it").click()
+
+    def send_now(self) -> None:
+        self.row.get_by_role("button", name="Send now").click()
+
+    def says(self, words: str) -> None:
+        expect(self.page.locator("[data-toast]")).to_contain_text(words)
+
+
+class Endpoint:
+    """The page of one endpoint of the tenant acme."""
+
+    def __init__(self, page: Page, url: str, id: str) -> None:
+        self.page = page
+        self.url = f"{url}/acme/endpoints/{id}"
+
+    def open(self) -> "Endpoint":
+        self.page.goto(self.url)
+        return self
+
+    def ask(self, name: str, verb: str) -> None:
+        """Press `name`, and `verb` on the question that it asks."""
+        self.page.get_by_role("link", name=name, exact=True).click()
+        self.page.get_by_role("button", name=verb, exact=True).click()
+
+    def test(self) -> None:
+        self.page.get_by_role("button", name="Send a test").click()
+
+    def secret(self) -> str:
+        """What is told once, then left behind."""
+        told = self.page.get_by_label("Secret", exact=True).input_value()
+        self.page.get_by_role("link", name="I have copied it").click()
+        return told
+
+    def says(self, words: str) -> None:
+        expect(self.page.locator("[data-toast]")).to_contain_text(words)
+
+    def shows(self, words: str) -> None:
+        expect(self.page.locator("#endpoint")).to_contain_text(words)
