@@ -8,6 +8,7 @@ from sqlalchemy import select
 
 from models.base import db
 from models.operators import Operator
+from models.text import is_storable
 
 
 class Account(UserMixin):
@@ -41,6 +42,8 @@ class Accounts(UserDatastore):
     def find_user(self, case_insensitive: bool = False, **by: Any) -> Account | None:
         [(name, value)] = by.items()
         wanted = str(value).strip().lower() if name == "email" else value
+        if not is_storable(str(wanted)):
+            return None
         found = db.session.scalars(select(Operator).where(getattr(Operator, name) == wanted)).one_or_none()
         return Account(found) if found else None
 

@@ -2,6 +2,7 @@
 
 from models.settings import settings
 from tests.console.visiting import Visitor
+from tests.support.devices import Device
 
 
 def _visitor() -> Visitor:
@@ -63,3 +64,26 @@ def press_at(link: str, path: str, ending: str) -> int:
     visitor = _visitor()
     visitor.press(visitor.open(link).form(link))
     return visitor.press(visitor.open(path).form(ending)).status
+
+
+def by_code(email: str, password: str, code: str, path: str | None = None) -> int:
+    """By password and a second factor; then, where a path is given, the question there, answered."""
+    visitor = _visitor()
+    visitor.press(visitor.open("/sign-in").form("/sign-in"), email=email, password=password)
+    answer = visitor.press(visitor.open("/two-factor").form("/two-factor"), code=code)
+    if path is not None:
+        answer = visitor.press(visitor.open(path).form(path), proof=password)
+    return answer.status
+
+
+def turn_factor_on(link: str) -> int:
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    page = visitor.open("/profile/second-factor")
+    return visitor.press(page.form("/second-factor"), code=Device.of(page.text).code()).status
+
+
+def set_timezone(link: str, zone: str) -> int:
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    return visitor.press(visitor.open("/profile").form("/profile/timezone"), timezone=zone).status

@@ -13,7 +13,8 @@ from models import clock, declarations
 from models.base import db
 from models.followups.firing import fire_due
 from tests.conftest import Database, T, settings_for
-from tests.kills.points import ELSEWHERE, HOUR, SCENARIOS, Scenario, Setting
+from tests.kills import accounts, points
+from tests.kills.points import ELSEWHERE, HOUR, Scenario, Setting
 from tests.support.create import create_tenant
 from tests.support.declare import declared
 from tests.support.points import commits, outside
@@ -38,6 +39,7 @@ silence_after_sends = 3
 cancel_keywords = ["stop"]
 """
 SIDES = ("before", "after")
+SCENARIOS = {**points.SCENARIOS, **accounts.SCENARIOS}
 SIGNED_IN = "operator.signed_in"
 DEMO = {"tenant": 1}
 
