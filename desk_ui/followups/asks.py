@@ -11,11 +11,12 @@ from markupsafe import Markup
 from desk_ui import local_time, words
 from desk_ui.asking import Ask, Field
 from desk_ui.followups import customers, refusals
+from desk_ui.followups.detail import gate_lines
 from desk_ui.followups.queries import Row, Scene
 from models.base import db
 from models.followups import booking
 from models.followups.foresight import Foresight, foresee
-from models.followups.records import Block, Contact, Status
+from models.followups.records import Contact, Status
 
 LATER = timedelta(hours=1)
 
@@ -93,19 +94,16 @@ def _why_it_ended(row: Row, scene: Scene, foresight: Foresight) -> list[str]:
         return [one for one in (ended, _then(foresight, scene)) if one]
     if row.status != Status.BLOCKED:
         return []
-    why = words.block(row.blocked_reason)
-    gate = next((gate for gate in foresight.gates if gate.block == row.blocked_reason), None)
-    if gate is None or row.blocked_reason == Block.DEDUP:
-        stands = ""
-    elif gate.passes:
-        stands = _("That no longer stands.")
-    else:
-        stands = _("That still stands.")
-    told = _("It was blocked %(when)s: %(why)s. %(stands)s", when=when, why=why, stands=stands).strip()
-    # Where the same gate would stop it again, that is said already.
-    return (
-        [told] if verdict.block and verdict.block == row.blocked_reason else [told, _then(foresight, scene)]
-    )
+    told = _("It was blocked %(when)s: %(why)s.", when=when, why=words.block(row.blocked_reason))
+    number = next((n for n, gate in enumerate(foresight.gates) if gate.block == row.blocked_reason), None)
+    if number is None:
+        return [told, _then(foresight, scene)]
+    says = gate_lines(foresight, scene)[number].says
+    if foresight.gates[number].passes:
+        return [told, _("That no longer stands: %(says)s.", says=says.rstrip(".")), _then(foresight, scene)]
+    stands = _("That still stands: %(says)s.", says=says.rstrip("."))
+    # Where the same gate would stop it again, no more is to be said.
+    return [told, stands, *([] if verdict.block == row.blocked_reason else [_then(foresight, scene)])]
 
 
 def _then(foresight: Foresight, scene: Scene) -> str:

@@ -56,7 +56,11 @@ def test_rearm_is_not_offered_in_the_row_to_one_who_may_only_look(desk, acme, vi
 def test_rearm_says_why_it_was_blocked_and_that_it_still_stands(desk, acme, lead):
     followup = blocked(desk, acme, customer="c-1042")
     page = asked(lead, followup)
-    for words in ("c-1042", "the policy can't be used. That still stands.", "at least 5 minutes ahead"):
+    for words in (
+        "c-1042",
+        "the policy can't be used. That still stands: This agent is not declared in desk.toml.",
+        "at least 5 minutes ahead",
+    ):
         assert words in page.text
 
 
@@ -68,7 +72,7 @@ def test_rearm_says_that_the_cause_is_gone_when_it_is(desk, acme, lead):
         )
     )
     page = asked(lead, followup)
-    assert "That no longer stands." in page.text
+    assert "That no longer stands: The agent's policy is valid." in page.text
     assert "As things stand it would fire in an hour." in page.text
 
 

@@ -1,0 +1,146 @@
+"""No query of the agents pages scans a table: plans over 100,000 rows on both databases, after ANALYZE."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import event, text
+
+from desk_ui.agents import queries
+from desk_ui.followups import customers
+from desk_ui.followups.queries import Row, Scene
+from models.base import db
+from models.declarations import Declared
+from models.followups.records import Contact, FollowUp
+from tests.console.test_plans import many
+
+pytestmark = pytest.mark.slow
+
+LIMIT = timedelta(seconds=30)
+TABLES = ("follow_up", "contact")
+__all__ = ["many"]
+
+
+def plans_of(session, work):
+    """The plan of each statement that `work` runs on one of the tables."""
+    seen = []
+
+    def note(_connection, _cursor, statement, parameters, *_more):
+        if statement.startswith(("SELECT", "WITH")) and any(table in statement for table in TABLES):
+            seen.append((statement, parameters))
+
+    engine = session.get_bind()
+    event.listen(engine, "before_cursor_execute", note)
+    work()
+    event.remove(engine, "before_cursor_execute", note)
+    explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
+    connection = session.connection()
+    assert seen
+    return [
+        "\n".join(
+            str(tuple(line)) for line in connection.exec_driver_sql(f"{explain} {statement}", parameters)
+        )
+        for statement, parameters in seen
+    ]
+
+
+def scans(plan):
+    return [table for table in TABLES if f"Seq Scan on {table}" in plan or f"SCAN {table}" in plan]
+
+
+@pytest.fixture
+def with_contacts(desk, many, now):
+    rows = [
+        {
+            "id": uuid4(),
+            "tenant_id": many.id,
+            "customer": f"c-{number}",
+            "state": "granted" if number % 10 else "revoked",
+            "sends_without_reply": 0,
+            "created_at": now,
+            "updated_at": now,
+            "version": 1,
+        }
+        for number in range(30_000)
+    ]
+    with desk.app.app_context(), db.engine.begin() as connection:
+        connection.execute(Contact.__table__.insert(), rows)
+        connection.execute(text("ANALYZE"))
+    return many
+
+
+def works(session, scene, tenant):
+    """Each read of the pages, by name."""
+    row = session.query(FollowUp).filter(FollowUp.tenant_id == tenant.id).first()
+    thin = Row(
+        **{
+            name: getattr(row, name)
+            for name in Row.__dataclass_fields__
+            if name not in ("overdue", "held", "zone")
+        }
+    )
+    agents = [f"agent-{n}" for n in range(5)]
+    return {
+        "agents": lambda: queries.agents_with_rows(session, tenant),
+        "has rows": lambda: queries.has_rows(session, tenant, "agent-3"),
+        "arms": lambda: queries.arms(session, tenant, "agent-3"),
+        "pending": lambda: queries.pending(session, tenant, agents, LIMIT),
+        "overdue": lambda: queries.overdue(session, scene, agents, LIMIT),
+        "due": lambda: queries.due(session, tenant, "agent-3", scene.now, LIMIT),
+        "contacts": lambda: queries.contacts(session, tenant, LIMIT),
+        "by arm": lambda: queries.by_arm(session, tenant, "agent-3", ["schedule", "B"], LIMIT),
+        "waiting": lambda: customers.waiting(session, tenant, thin.customer),
+        "twin": lambda: customers.pending_twin(session, tenant, thin),
+        "rearmed": lambda: customers.rearmed_as(session, tenant, thin.id),
+    }
+
+
+def test_no_read_of_the_agents_or_of_a_customer_scans_a_table(app, with_contacts, now):
+    with app.app_context():
+        session = db.session()
+        scene = Scene.read(session, with_contacts, Declared(), now, "UTC")
+        for name, work in works(session, scene, with_contacts).items():
+            for plan in plans_of(session, work):
+                # Where most of a table is in one state, to read it from its start reaches the cap soonest.
+                found = plan.replace("Seq Scan on contact", "", 1) if name == "contacts" else plan
+                assert not scans(found), (name, plan)
+                assert name != "contacts" or "ix_contact_state" in plan, plan
+        db.session.remove()
+
+
+def test_counts_of_arms_go_by_their_own_index_and_read_far_more_without_it(app, many, now):
+    """The test above can fail: without its index, the counts of one arm read another way."""
+    index = next(i for i in FollowUp.__table__.indexes if i.name == "ix_follow_up_agent_arm")
+    with app.app_context():
+        session = db.session()
+
+        def plan():
+            [found] = plans_of(session, lambda: queries.by_arm(session, many, "agent-3", ["schedule"], LIMIT))
+            return found
+
+        assert index.name in plan()
+        session.rollback()
+        with db.engine.begin() as connection:
+            index.drop(connection)
+        try:
+            assert index.name not in plan()
+        finally:
+            session.rollback()
+            with db.engine.begin() as connection:
+                index.create(connection)
+            db.session.remove()
+
+
+def test_counts_are_right_and_stop_at_the_cap(app, many, now):
+    with app.app_context():
+        session = db.session()
+        found = queries.by_arm(session, many, "agent-3", ["schedule"], LIMIT)
+        assert {status.value: count for (_arm, status), count in found.items()} == {
+            "pending": 1_000,
+            "fired": 10_001,
+            "blocked": 4_000,
+            "cancelled": 3_000,
+        }
+        assert queries.agents_with_rows(session, many) == [f"agent-{n}" for n in range(5)]
+        assert queries.arms(session, many, "agent-3") == ["schedule"]
+        db.session.remove()
