@@ -25,6 +25,7 @@ KINDS = {
     "audit": _l("Audit"),
     "contact": _l("Contact"),
     "customer": _l("Customer"),
+    "delivery": _l("Delivery"),
     "endpoint": _l("Endpoint"),
     "followup": _l("Follow-up"),
     "operator": _l("Operator"),
@@ -45,12 +46,16 @@ def mark(result: str) -> Mark:
 
 def place_of(kind: str, id: str) -> str | None:
     """Where the thing that an event is about has its page, if it has one."""
-    if kind != "followup":
-        return None
     try:
-        return url_for("followups.show", tenant=g.tenant.key, followup_id=UUID(id))
+        if kind == "followup":
+            return url_for("followups.show", tenant=g.tenant.key, followup_id=UUID(id))
+        if kind == "endpoint":
+            return url_for("endpoints.show", tenant=g.tenant.key, endpoint_id=UUID(id))
+        if kind == "delivery":
+            return url_for("deliveries.show", tenant=g.tenant.key, delivery_id=int(id))
     except ValueError:
-        return None
+        pass
+    return None
 
 
 @dataclass(frozen=True, slots=True)

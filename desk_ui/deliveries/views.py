@@ -45,8 +45,8 @@ def mark(state: str) -> Mark:
         State.PENDING: Mark("ring", "idle", _("Pending")),
         State.DELIVERING: Mark("half", "idle", _("Being sent")),
         State.DELIVERED: Mark("disc", "good", _("Delivered")),
-        State.FAILED: Mark("triangle", "warn", _("Failing")),
-        State.DEAD: Mark("cross", "bad", _("Dead")),
+        State.FAILED: Mark("square", "warn", _("Failing")),
+        State.DEAD: Mark("triangle", "bad", _("Dead")),
     }[State(state)]
 
 

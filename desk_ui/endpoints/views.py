@@ -22,7 +22,7 @@ def mark(row: Row) -> Mark:
     if row.state == EndpointState.PAUSED:
         return Mark("pause", "idle", _("Paused"))
     if row.failures:
-        return Mark("triangle", "warn", _("Failing"))
+        return Mark("square", "warn", _("Failing"))
     return Mark("disc", "good", _("Active"))
 
 

@@ -6,10 +6,12 @@ from datetime import timedelta
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from models import clock, demo
+from models import clock, demo, operators
 from models.followups.records import FollowUp, Status
-from tests.browser.served import NARROW, OVERVIEW, WIDE
+from tests.browser.served import NARROW, OVERVIEW, SETTER_UP, WIDE
 from tests.support.create import create_followup
+from tests.support.deliver import create_each_state
+from tests.support.sweeping import create_day
 
 pytestmark = pytest.mark.slow
 
@@ -20,6 +22,7 @@ SERIOUS = {"serious", "critical"}
 def filled(desk):
     tenant = desk.tenant("demo")
     desk.tell(lambda session: demo.fill(session, tenant, now=clock.now()))
+    desk.tell(lambda session: create_day(session, tenant, now=clock.now()))
     desk.tell(
         lambda session: create_followup(
             session, tenant, now=clock.now(), customer="c-1", at=clock.now() + timedelta(minutes=6)
@@ -65,13 +68,51 @@ def test_axe_finds_nothing_serious_on_any_page(filled, open_page, scheme, size):
         paths = [f"{lists}?tab={tab}" for tab in ("pending", "overdue", "blocked", "fired", "cancelled")]
         paths += [f"{lists}?agent=billing&customer=nobody&arm=x&reason=y", f"{lists}?tab=odd"]
         paths += [f"{lists}/{one_of(desk, status)}" for status in Status]
+        paths += [f"{desk.url}/demo/sweeps{one}" for one in ("", "/fire_followups", "/deliver/pause")]
         paths += [f"{desk.url}/profile", f"{desk.url}/nowhere/followups", f"{lists}/not-an-id"]
         for path in paths:
             page.goto(path)
             page.wait_for_load_state("networkidle")
             check(page, path)
+        page.goto(f"{desk.url}/demo")
+        page.get_by_text("As a table").click()
+        check(page, "overview, table open")
         page.goto(lists)
         page.get_by_role("button", name="Cancel").first.click()
         page.locator("[data-toast]").wait_for()
         page.locator(".person summary").click()
         check(page, "cancelled, menu open")
+
+
+@pytest.fixture(scope="module")
+def told(desk):
+    """A tenant whose deliveries stand in each state, with an admin."""
+    tenant = desk.tenant("told")
+    settings = desk.app.extensions["desk_settings"]
+    desk.tell(
+        lambda session: operators.add(
+            session, "admin@told.test", tenant=tenant, role="admin", actor=SETTER_UP, now=clock.now()
+        )
+    )
+    return desk.tell(lambda session: create_each_state(session, tenant, settings, now=clock.now()))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_axe_finds_nothing_serious_on_deliveries_and_endpoints(desk, told, open_page, scheme, size):
+    with open_page(color_scheme=scheme, viewport=size) as page:
+        desk.sign_in(page, "admin@told.test")
+        lists, ends = f"{desk.url}/told/deliveries", f"{desk.url}/told/endpoints"
+        paths = [f"{lists}?tab={tab}" for tab in ("failing", "dead", "pending", "delivered")]
+        paths += [f"{lists}?receiver={told['taking']}&event=task.created", f"{lists}/{told['dead']}/rearming"]
+        paths += [f"{lists}/{told[state]}" for state in ("pending", "failed", "dead", "delivered")]
+        paths += [ends, f"{ends}/adding", f"{ends}/{told['taking']}", f"{ends}/{told['paused']}"]
+        paths += [f"{ends}/{told['taking']}/{act}" for act in ("editing", "pausing", "rotation", "removal")]
+        for path in paths:
+            page.goto(path)
+            page.wait_for_load_state("networkidle")
+            check(page, path)
+        page.goto(f"{lists}?tab=dead")
+        page.get_by_role("link", name="Re-arm").first.click()
+        page.locator("dialog[open]").wait_for()
+        check(page, "asked whether to re-arm")

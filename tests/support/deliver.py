@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -63,3 +64,29 @@ def create_delivery(
             sending.record(session, parcel, OUTCOMES[state], now=now)
     query = select(Delivery).where(Delivery.event_id == event.id, Delivery.endpoint_id == endpoint.id)
     return session.scalars(query).one()
+
+
+def create_each_state(
+    session: Session, tenant: Tenant, settings: Settings, *, now: datetime
+) -> dict[str, Any]:
+    """A delivery in each state, by the state's name, to one endpoint; a paused one; and their ids."""
+    # What happened before is nothing to these endpoints.
+    publishing.publish(session, now=now, limit=1_000_000)
+    taking, _secret = create_endpoint(session, tenant, settings, now=now)
+    paused, _secret = create_endpoint(
+        session,
+        tenant,
+        settings,
+        now=now,
+        url="https://a-long-name-of-a-receiver.integration.example/",
+        event_types=["followup.fired", "followup.blocked"],
+        active=False,
+    )
+    found: dict[str, Any] = {"taking": taking.id, "paused": paused.id}
+    for state in State:
+        id = str(uuid4())
+        aggregate, payload = ("followup", id), {"followup_id": id, "from": "pending", "to": "fired"}
+        found[state.value] = create_delivery(
+            session, tenant, taking, now=now, state=state, aggregate=aggregate, payload=payload
+        ).id
+    return found
