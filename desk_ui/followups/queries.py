@@ -238,12 +238,13 @@ def _entry(e: AuditEvent) -> Entry:
 
 
 def deliveries(session: Session, tenant: Tenant, followup_id: UUID) -> list[Any]:
-    """What was told to whom about one follow-up: event type, url, state, attempts, last status, at.
+    """What was told to whom about one follow-up: id, event type, url, state, attempts, last status, at.
 
     The pages show no more of the url than its origin: what comes after may be a secret."""
     return list(
         session.execute(
             select(
+                Delivery.id,
                 OutboxEvent.event_type,
                 WebhookEndpoint.url,
                 Delivery.state,
