@@ -14,6 +14,7 @@ from models import clock, demo
 from models.followups import booking
 from models.followups.records import FollowUp, Status
 from models.tenants import Tenant
+from tests.browser import settings_screenshots
 from tests.browser.served import CHROMIUM, NARROW, SETTER_UP, WIDE, Console, console, context
 from tests.support.declare import declared
 
@@ -88,6 +89,7 @@ def _take(
         page.get_by_role("button", name="Cancel").first.click()
         page.locator("[data-toast]").wait_for()
         shoot(page, "cancelled")
+        settings_screenshots.take(desk, page, shoot)
 
 
 def _any(desk: Console, status: Status) -> str:

@@ -4,8 +4,11 @@ import pytest
 from sqlalchemy import select
 
 from desk_ui.cli.operators import address_file
+from models import operators
 from models.audit import AuditEvent
+from models.second_factor import SecondFactor
 from models.settings import settings
+from models.transactions import commit
 
 
 @pytest.fixture
@@ -81,3 +84,15 @@ def test_link_leads_where_the_console_is_when_it_is_known(desk, lead):
     assert desk.ok("operator", "link", lead).out.startswith("https://desk.example/sign-in/")
     given = desk.ok("operator", "link", lead, "--url", "http://localhost:1/", "--json").json
     assert given["url"].startswith("http://localhost:1/sign-in/")
+
+
+def test_reset_factor_turns_it_off_with_one_event_when_repeated(desk, lead, session, now):
+    person = operators.by_email(session, lead)
+    session.add(SecondFactor(operator_id=person.id, secret="v1:", turned_on_at=now, last_counter=0))
+    commit(session, "tests.on")
+    for changed in (True, False):
+        ran = desk.ok("operator", "reset-factor", lead, "--json")
+        assert ran.json == {"email": lead, "changed": changed}
+    assert actions(session).count("operator.factor_reset") == 1
+    session.rollback()
+    assert desk("operator", "reset-factor", "nobody@acme.test").code == 1

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from jobs.app import make_app
-from models import erasure, tenants
+from models import accounts, erasure, operators, second_factor, tenants
 from models.base import db
 from models.errors import DeskError
 from models.followups import booking, contacts, tasks, transitions
@@ -121,6 +121,26 @@ def erase(session: Session, tenant: Tenant, customers: list[str]) -> list[str]:
     )
 
 
+def give_code(session: Session, _tenant: Tenant, given: dict[str, Any]) -> list[str]:
+    """Give each code as the second factor of an operator: what it was taken for."""
+    operator = operators.by_email(session, given["email"])
+    session.rollback()
+    key = settings().secret_key
+    return each(
+        session,
+        given["codes"],
+        lambda code: second_factor.check(session, operator, code, secret_key=key, now=T),
+    )
+
+
+def switch_off(session: Session, _tenant: Tenant, emails: list[str]) -> list[str]:
+    def act(email: str) -> bool:
+        operator = operators.by_email(session, email)
+        return accounts.set_active(session, operator, False, actor=API, now=T)
+
+    return each(session, emails, act)
+
+
 def desk(session: Session, _tenant: Tenant, arguments: list[str]) -> None:
     from desk_ui.cli import main
 
@@ -137,6 +157,8 @@ ACTS: dict[str, Callable[[Session, Tenant, Any], Any]] = {
     "take": take,
     "erase": erase,
     "desk": desk,
+    "give_code": give_code,
+    "switch_off": switch_off,
 }
 
 if __name__ == "__main__":
