@@ -114,7 +114,7 @@ def add_tenant() -> Ask:
 
 def add_operator() -> Ask:
     return Ask(
-        title=_("Add somebody to %(tenant)s", tenant=g.tenant.key),
+        title=_("Add an operator to %(tenant)s", tenant=g.tenant.key),
         says=[
             _("Who has no account yet gets one. You get a sign-in link to hand over: shown once, good once.")
         ],

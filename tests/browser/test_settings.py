@@ -175,7 +175,7 @@ def test_somebody_is_added_and_signs_in_by_the_link_that_is_shown(desk, open_pag
     with open_page(java_script_enabled=scripts) as page:
         desk.sign_in(page, admin)
         page.goto(f"{desk.url}/settled/settings/operators")
-        page.get_by_role("link", name="Add somebody").click()
+        page.get_by_role("link", name="Add an operator").click()
         page.get_by_label("Mail address").fill(email)
         page.get_by_label("Role", exact=True).select_option("marketer")
         page.get_by_role("button", name="Add", exact=True).click()
