@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from flask import Flask, current_app, g, get_flashed_messages, request, session
+from flask import Flask, g, get_flashed_messages, request, session
 from flask_babel import Babel
 from flask_babel import lazy_gettext as _l
 from flask_wtf.csrf import generate_csrf
@@ -21,13 +21,7 @@ class Surroundings:
 
     themes = {"auto": _l("As the system"), "light": _l("Light"), "dark": _l("Dark")}
 
-    @property
-    def work(self) -> list[areas.Area]:
-        return [area for area in areas.WORK if area.endpoint in current_app.view_functions]
-
-    @property
-    def set_up(self) -> list[areas.Area]:
-        return [area for area in areas.SET_UP if area.endpoint in current_app.view_functions]
+    work, set_up = areas.WORK, areas.SET_UP
 
     @property
     def theme(self) -> str:
@@ -100,6 +94,7 @@ def register(app: Flask) -> None:
     app.jinja_env.globals.update(
         surroundings=Surroundings(),
         words=words,
+        slot=slot,
         drawn=charts,
         telling=telling,
         csrf_token=generate_csrf,

@@ -142,14 +142,13 @@ def _unusable(found: Found) -> Iterator[Thing]:
         agents=named(agents),
         when=when,
     )
-    only = {"agent": agents[0]} if len(agents) == 1 else {}
     yield Thing(
         "agents",
         len(agents),
         None,
         ngettext("Agent without a usable policy", "Agents without a usable policy", len(agents)),
         f"{blocked} {_('The policy in desk.toml must be corrected before that.')}",
-        _place("agents.index") or _list(**only),
+        url_for("agents.index", tenant=g.tenant.key),
     )
 
 
@@ -180,19 +179,12 @@ def _dead(found: Found) -> Thing:
         found.dead.since,
         ngettext("Delivery given up", "Deliveries given up", found.dead.number),
         _("The endpoint did not take it at any attempt. Nothing is sent again without re-arming."),
-        _place("deliveries.index", tab="dead"),
+        url_for("deliveries.index", tenant=g.tenant.key, tab="dead"),
     )
 
 
 def _list(**filters: str) -> str:
     return url_for("followups.index", tenant=g.tenant.key, **filters)
-
-
-def _place(endpoint: str, **values: str) -> str | None:
-    """The page, where this desk has it."""
-    if endpoint not in current_app.view_functions:
-        return None
-    return url_for(endpoint, tenant=g.tenant.key, **values)
 
 
 def named(names: Sequence[str], between: str = ", ") -> str:

@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -10,13 +11,19 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models import clock, demo
+from desk_ui.deliveries.queries import Tab
+from models import clock, demo, operators, tenants
+from models.endpoints import WebhookEndpoint
 from models.followups import booking
 from models.followups.records import FollowUp, Status
 from models.tenants import Tenant
 from tests.browser import settings_screenshots
 from tests.browser.served import CHROMIUM, NARROW, SETTER_UP, WIDE, Console, console, context
 from tests.support.declare import declared
+from tests.support.deliver import create_each_state
+from tests.support.sweeping import create_day
+
+BOSS = "boss@many.test"
 
 
 def main(folder: Path) -> None:
@@ -40,6 +47,16 @@ def _fill(desk: Console) -> None:
     desk.tell(lambda session: _book_three(session, few))
     many = desk.tenant("many")
     desk.tell(lambda session: demo.fill(session, many, now=clock.now(), size=demo.Size.LARGE))
+    desk.tell(lambda session: create_day(session, many, now=clock.now()))
+    desk.tell(lambda session: _give_platform(session, many))
+    settings = desk.app.extensions["desk_settings"]
+    desk.tell(lambda session: create_each_state(session, many, settings, now=clock.now()))
+
+
+def _give_platform(session: Session, tenant: Tenant) -> None:
+    """Somebody who looks at `tenant` and is an admin of the platform."""
+    for one, role in ((tenant, "viewer"), (tenants.get(session, None), "admin")):
+        operators.add(session, BOSS, tenant=one, role=role, actor=SETTER_UP, now=clock.now())
 
 
 def _book_three(session: Session, tenant: Tenant) -> None:
@@ -74,6 +91,8 @@ def _take(
         for tenant in ("none", "few", "many"):
             opened.clear_cookies()
             desk.sign_in(page, f"lead@{tenant}.test")
+            shoot(page, f"overview-{tenant}")
+            page.goto(f"{desk.url}/{tenant}/followups")
             shoot(page, f"list-{tenant}")
         for tab in ("overdue", "blocked", "fired"):
             page.goto(f"{desk.url}/many/followups?tab={tab}")
@@ -85,11 +104,52 @@ def _take(
             shoot(page, f"one-{status.value}")
         page.goto(f"{desk.url}/many/followups/{uuid4()}")
         shoot(page, "not-found")
+        _take_deliveries(desk, page, shoot)
         page.goto(f"{desk.url}/many/followups")
         page.get_by_role("button", name="Cancel").first.click()
         page.locator("[data-toast]").wait_for()
         shoot(page, "cancelled")
+        _take_sweeps(desk, page, shoot)
         settings_screenshots.take(desk, page, shoot)
+
+
+def _take_deliveries(desk: Console, page: Page, shoot: Callable[[Page, str], None]) -> None:
+    for tab in Tab:
+        page.goto(f"{desk.url}/many/deliveries?tab={tab}")
+        shoot(page, f"deliveries-{tab}")
+    for name in ("endpoints", f"endpoints/{_endpoint(desk)}"):
+        page.goto(f"{desk.url}/many/{name}")
+        shoot(page, name.partition("/")[0] + ("-one" if "/" in name else ""))
+    page.goto(f"{desk.url}/many/deliveries?tab=dead")
+    page.locator("[data-focus]").first.click()
+    shoot(page, "delivery-dead")
+    page.get_by_role("link", name="Re-arm").click()
+    page.locator("dialog[open]").wait_for()
+    shoot(page, "delivery-rearm")
+
+
+def _take_sweeps(desk: Console, page: Page, shoot: Callable[[Page, str], None]) -> None:
+    for path, what in (("sweeps", "sweeps"), ("sweeps/fire_followups", "sweep")):
+        page.goto(f"{desk.url}/many/{path}")
+        shoot(page, what)
+    page.context.clear_cookies()
+    desk.sign_in(page, BOSS)
+    page.goto(f"{desk.url}/many/sweeps")
+    page.get_by_role("link", name="Pause Firing").click()
+    page.locator("dialog[open]").wait_for()
+    shoot(page, "sweep-pause")
+    page.get_by_label("Reason").fill("the shop moves until noon")
+    page.get_by_role("button", name="Pause Firing").click()
+    page.locator("[data-toast]").wait_for()
+    shoot(page, "sweep-paused")
+    page.get_by_role("link", name="Resume Firing").click()
+    page.get_by_role("button", name="Resume Firing").click()
+    page.get_by_text("Resumed Firing").wait_for()
+
+
+def _endpoint(desk: Console) -> str:
+    query = select(WebhookEndpoint.id).where(WebhookEndpoint.state == "active")
+    return str(desk.tell(lambda session: session.scalars(query).one()))
 
 
 def _any(desk: Console, status: Status) -> str:
