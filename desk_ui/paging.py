@@ -93,7 +93,7 @@ def time_limit(session: Session, limit: timedelta) -> Iterator[None]:
             raise
         if not sqlite and getattr(error.orig, "sqlstate", None) != "57014":
             raise
-        raise TooSlow("This took too long. Narrow it down, by customer or agent for example.") from None
+        raise TooSlow("This took too long. Narrow it down with the filters.") from None
     finally:
         if sqlite:
             raw.set_progress_handler(None, 0)

@@ -9,6 +9,7 @@ from desk_ui.deliveries import queries
 from models import clock, deliveries, endpoints, sending
 from models.deliveries import Delivery, Outcome, State
 from models.transactions import rollback
+from tests.console.counting import selects
 from tests.console.visiting import SETTER_UP
 from tests.support.deliver import OUTCOMES, create_delivery, create_endpoint
 
@@ -396,6 +397,20 @@ def test_acts_are_refused_and_audited_when_the_role_may_only_look(desk, delivere
         assert person.press(form, reason="again").status == 403
     assert [event.purpose for event in desk.audit("delivery.rearmed")] == ["role"]
     assert read(desk, dead).state == "dead"
+
+
+def test_pages_ask_the_database_no_more_for_many_rows_than_for_one(app, delivered, lead):
+    delivered()
+    lead.open(f"{LIST}?tab=dead")  # how the sweeps stand is read once for some seconds
+    seen = []
+    for more in (0, 12):
+        for _n in range(more):
+            delivered()
+        with selects(app) as found:
+            page = lead.open(f"{LIST}?tab=dead")
+        seen.append(len(found))
+    assert len([id for id in page.ids if id.startswith("delivery-")]) == 13
+    assert seen[0] == seen[1] <= 8, seen
 
 
 def test_names_in_a_list_tell_endpoints_of_one_host_apart(desk, acme, settings, endpoint, lead):

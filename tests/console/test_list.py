@@ -215,7 +215,7 @@ def test_list_is_stopped_with_advice_when_it_takes_too_long(app, desk, acme, lea
     desk.followup(acme)
 
     def slow(*_args, **_more):
-        raise paging.TooSlow("This took too long. Narrow it down, by customer or agent for example.")
+        raise paging.TooSlow("This took too long. Narrow it down with the filters.")
 
     monkeypatch.setattr(queries, "page", slow)
     page = lead.open(LIST)
