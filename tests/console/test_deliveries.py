@@ -1,16 +1,19 @@
 """The deliveries pages: what was told to whom, and what a person does about what was not."""
 
+import dataclasses
 from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
 
 from desk_ui.deliveries import queries
+from jobs.redis import connect
 from models import clock, deliveries, endpoints, sending
 from models.deliveries import Delivery, Outcome, State
 from models.transactions import rollback
 from tests.console.counting import selects
 from tests.console.visiting import SETTER_UP
+from tests.support import redis
 from tests.support.deliver import OUTCOMES, create_delivery, create_endpoint
 
 LIST = "/acme/deliveries"
@@ -246,6 +249,22 @@ def test_rearm_shows_it_anew_and_closes_the_dialog_when_htmx_asks(delivered, lea
     assert f'hx-target="{place.format(delivery.id)}"' in answer.html
     assert '<hx-partial hx-target="#dialog" hx-swap="innerHTML"></hx-partial>' in answer.html
     assert "Re-armed." in answer.text and "Pending" in answer.text
+
+
+@pytest.mark.parametrize("act", ["rearming", "sending"])
+def test_act_wakes_the_delivery_when_it_is_committed(app, delivered, lead, tmp_path, monkeypatch, act):
+    with redis.server(tmp_path) as server:
+        settings = dataclasses.replace(app.extensions["desk_settings"], redis_url=server.url)
+        monkeypatch.setitem(app.extensions, "desk_settings", settings)
+        client = connect(settings)
+        if act == "rearming":
+            form = form_of(lead, delivered())
+            assert lead.press(form, reason="").status == 422
+        else:
+            form = sending_form(lead, delivered(State.FAILED))
+        assert client.llen("rq:queue:delivery") == 0
+        assert lead.press(form, reason="again").status == 303
+        assert client.llen("rq:queue:delivery") == 1
 
 
 def test_rearm_needs_a_reason(desk, delivered, lead):
