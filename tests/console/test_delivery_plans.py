@@ -10,7 +10,7 @@ from desk_ui.deliveries import queries
 from desk_ui.deliveries.queries import Filters, Tab
 from desk_ui.endpoints import queries as endpoints
 from desk_ui.paging import Cursor
-from models import bulk, clock, outbox
+from models import bulk, clock, delivery_needs, outbox
 from models.base import db, table_of
 from models.deliveries import Delivery, State
 from models.endpoints import WebhookEndpoint
@@ -196,3 +196,10 @@ def test_list_reads_more_than_its_own_rows_when_its_index_is_gone(session, many)
             session.rollback()
             with db.engine.begin() as connection:
                 next(i for i in Delivery.__table__.indexes if i.name == index).create(connection)
+
+
+def test_dead_ones_that_need_a_person_are_counted_by_their_index(session, many, now):
+    found = []
+    [plan] = plans_of(session, lambda: found.append(delivery_needs.dead(session, many.id, now=now)))
+    assert not scans(plan) and "ix_delivery_tenant_over" in plan, plan
+    assert found[0].number == 1_001
