@@ -288,5 +288,9 @@ def _of(person: queries.Person, act: str) -> str:
     return url_for(f"settings.{act}", tenant=g.tenant.key, operator_id=person.id)
 
 
+def own_account() -> str:
+    return _("This is your own account. Go to Your account, which asks for your password.")
+
+
 def _about_yourself(person: queries.Person) -> list[str]:
     return [_("This is you.")] if person.id == g.operator.id else []

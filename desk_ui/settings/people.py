@@ -113,13 +113,13 @@ def take_role_away(operator_id: int) -> Response:
 @requires(Permission.OPERATORS)
 def ask_link(operator_id: int) -> str:
     person = _person(operator_id)
-    return asking.show(asks.make_link(person, _not_allowed(person)))
+    return asking.show(asks.make_link(person, _not_allowed(person, own=False)))
 
 
 @requires(Permission.OPERATORS, action="operator.link_made", resource="operator", argument="operator_id")
 def make_link(operator_id: int) -> Response:
     """A link that signs somebody in, shown once."""
-    person = _managed(operator_id, "operator.link_made")
+    person = _managed(operator_id, "operator.link_made", own=False)
 
     def act() -> str:
         session = db.session()
@@ -143,13 +143,13 @@ def make_link(operator_id: int) -> Response:
 @requires(Permission.OPERATORS)
 def ask_factor_reset(operator_id: int) -> str:
     person = _person(operator_id)
-    return asking.show(asks.reset_factor(person, _not_allowed(person)))
+    return asking.show(asks.reset_factor(person, _not_allowed(person, own=False)))
 
 
 @requires(Permission.OPERATORS, action="operator.factor_reset", resource="operator", argument="operator_id")
 def reset_factor(operator_id: int) -> Response:
     """Let somebody who lost their device sign in without it."""
-    person = _managed(operator_id, "operator.factor_reset")
+    person = _managed(operator_id, "operator.factor_reset", own=False)
 
     def act() -> None:
         session = db.session()
@@ -220,17 +220,20 @@ def _person(operator_id: int) -> queries.Person:
     return found
 
 
-def _managed(operator_id: int, action: str) -> queries.Person:
+def _managed(operator_id: int, action: str, *, own: bool = True) -> queries.Person:
     """Somebody whose whole account the person at hand may act on; else 403, which is audited."""
     person = _person(operator_id)
-    reason = _not_allowed(person)
+    reason = _not_allowed(person, own=own)
     if reason is not None:
         record_refusal(action, ("operator", str(person.id)), purpose="role")
         abort(403, reason)
     return person
 
 
-def _not_allowed(person: queries.Person) -> str | None:
+def _not_allowed(person: queries.Person, *, own: bool = True) -> str | None:
+    """`own` says whether it is allowed on one's own account: what would do without the password is not."""
+    if not own and person.id == g.operator.id:
+        return asks.own_account()
     account = db.session().get_one(Operator, person.id)
     return accounts.refusal_to_manage(db.session(), account, g.operator)
 

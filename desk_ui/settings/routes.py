@@ -42,11 +42,12 @@ def operator(operator_id: int) -> Any:
     person = queries.person(session, g.tenant, operator_id)
     if person is None:
         abort(404)
-    account = session.get_one(Operator, operator_id)
+    not_allowed = accounts.refusal_to_manage(session, session.get_one(Operator, operator_id), g.operator)
     return render_template(
         "settings/operator.html",
         person=person,
-        account_refusal=accounts.refusal_to_manage(session, account, g.operator),
+        account_refusal=not_allowed,
+        proof_refusal=not_allowed or (asks.own_account() if operator_id == g.operator.id else None),
     )
 
 

@@ -358,6 +358,19 @@ def test_whole_account_is_out_of_reach_when_it_has_a_role_where_one_is_no_admin(
     assert role_of(desk, acme, LEAD) is None
 
 
+@pytest.mark.parametrize("act", ["link", "factor-reset"])
+def test_own_account_is_out_of_reach_when_the_act_asks_for_no_password(desk, acme, admin, act):
+    """Else a stolen session of an admin would be as good as their password."""
+    turn_factor_on(desk, "admin@acme.test")
+    path = f"{PEOPLE}/{id_of(desk, 'admin@acme.test')}"
+    assert "This is your own account." in admin.open(path).text
+    page = admin.open(f"{path}/{act}")
+    assert 'aria-disabled="true"' in page.html
+    assert admin.press(page.form(act)).status == 403
+    person = desk.tell(lambda session: operators.by_email(session, "admin@acme.test"))
+    assert desk.tell(lambda session: second_factor.is_on(session, person))
+
+
 @pytest.mark.parametrize("act", ["", "/role", "/removal", "/link", "/factor-reset", "/switching"])
 def test_operator_is_not_found_when_they_have_no_role_in_the_tenant(desk, acme, lead, admin, act):
     desk.give("far@beta.test", desk.tenant("beta"), "viewer")
