@@ -9,6 +9,7 @@ from flask_wtf.csrf import generate_csrf
 
 from desk_ui import areas, charts, translating, words
 from desk_ui.auth import THEMES
+from desk_ui.rows import slot
 from desk_ui.sweeps import lines, telling
 from desk_ui.translating import gettext as _
 from models import declarations

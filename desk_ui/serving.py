@@ -1,5 +1,6 @@
 """The web process: gunicorn around the application, with logs like those of the other processes."""
 
+import gc
 from typing import Any
 
 from flask import Flask
@@ -34,7 +35,11 @@ class WebServer(BaseApplication):
 
     def load(self) -> Flask:
         wake.install()
-        return create_app(self._settings)
+        app = create_app(self._settings)
+        # What was made so far lives as long as the process: no collection need look through it again.
+        gc.collect()
+        gc.freeze()
+        return app
 
 
 def serve(settings: Settings, *, host: str, port: int, workers: int, threads: int) -> None:

@@ -1,10 +1,10 @@
 """What the follow-ups templates show: each value in words, so that the templates stay dumb."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from flask import current_app, g, url_for
@@ -17,6 +17,7 @@ from desk_ui.followups.queries import Entry, Filters, Row, Scene, Tab
 from desk_ui.followups.waiting import Waiting
 from desk_ui.listing import Listing
 from desk_ui.permissions import Permission, refusal
+from desk_ui.rows import Shape, slot
 from desk_ui.translating import gettext as _
 from models.errors import Conflict
 from models.followups.records import REARMABLE, Block, FollowUp, Status
@@ -112,53 +113,29 @@ def _waiting_aside(row: Row, scene: Scene) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One row of the list in words; an act that does not apply has None as its address."""
-
-    id: str
-    gone: bool
-    state: Markup
-    at: str
-    when: str
-    exact: str
-    aside: str
-    url: str
-    customer: str
-    reason: str
-    agent: str
-    arm: str
-    version: int
-    cancel_url: str | None
-    reschedule_url: str | None
-    rearm_url: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Addresses:
-    """What stands before and after the id in the addresses of each row."""
+    """The addresses of each row, with a slot for its id."""
 
-    shown: tuple[str, ...]
-    cancel: tuple[str, ...]
-    reschedule: tuple[str, ...]
-    rearm: tuple[str, ...]
+    shown: str
+    cancel: str
+    reschedule: str
+    rearm: str
 
     @classmethod
     def of(cls, query: str) -> Self:
         """Each with the list's own `query`, to come back to."""
-        tenant = g.tenant.key
+        back: dict[str, Any] = {"list": query or None}
         return cls(
-            *(
-                tuple(
-                    url_for(f"followups.{endpoint}", tenant=tenant, followup_id=NIL, **given).split(str(NIL))
-                )
-                for endpoint, given in (
-                    ("show", {"list": query or None}),
-                    ("cancel", {}),
-                    ("ask_reschedule", {"list": query or None, "shown": "row"}),
-                    ("ask_rearm", {"list": query or None, "shown": "row"}),
-                )
-            )
+            shown=cls._address("show", back),
+            cancel=cls._address("cancel", {}),
+            reschedule=cls._address("ask_reschedule", {**back, "shown": "row"}),
+            rearm=cls._address("ask_rearm", {**back, "shown": "row"}),
         )
+
+    @staticmethod
+    def _address(endpoint: str, given: dict[str, Any]) -> str:
+        url = url_for(f"followups.{endpoint}", tenant=g.tenant.key, followup_id=NIL, **given)
+        return url.replace(str(NIL), slot("id"))
 
 
 @dataclass(frozen=True)
@@ -211,42 +188,53 @@ class ListView(Listing[Filters, Row]):
     def blocks(self) -> list[tuple[str, str]]:
         return [(block.value, words.block(block)) for block in Block]
 
-    @property
-    def lines(self) -> Iterator[Line]:
-        """The rows in words. What is alike in all of them is made once: a page holds fifty."""
-        addresses = Addresses.of(self.query)
-        states: dict[tuple[str, bool, bool], Markup] = {}
-        for row in self.page.rows:
-            stands = (row.status, row.overdue, row.held or self.scene.paused)
-            if stands not in states:
-                found = mark(row, overdue=stands[1], held=stands[2])
-                states[stands] = current_app.jinja_env.globals["ui"].state(found)  # type: ignore[attr-defined]
-            yield self._line(row, states[stands], addresses)
+    @cached_property
+    def addresses(self) -> Addresses:
+        return Addresses.of(self.query)
 
-    def _line(self, row: Row, state: Markup, addresses: Addresses) -> Line:
-        zone = self.scene.zone
-        at = self._when(row)
-        gone = row.status != self.filters.tab.status
-        id = str(row.id)
-        waits = not gone and row.status == Status.PENDING
-        return Line(
-            id=id,
-            gone=gone,
-            state=state,
-            at=at.isoformat(),
-            when=words.relative(at, self.scene.now, zone),
-            exact=words.exact(at, zone),
-            aside=aside(row, self.scene),
-            url=id.join(addresses.shown),
-            customer=row.customer,
-            reason=row.reason,
-            agent=row.agent,
-            arm=row.arm,
-            version=row.version,
-            cancel_url=id.join(addresses.cancel) if waits else None,
-            reschedule_url=id.join(addresses.reschedule) if waits else None,
-            rearm_url=id.join(addresses.rearm) if not gone and row.status in REARMABLE else None,
-        )
+    def url_of(self, followup_id: UUID) -> str:
+        """The page of one follow-up, which leads back to this list."""
+        return self.addresses.shown.replace(slot("id"), str(followup_id))
+
+    def drawn(self, row: Callable[[str, bool], str]) -> Markup:
+        """The rows, of which each kind is drawn once: `row(acts, gone)` is the template's shape of one."""
+        shapes: dict[tuple[str, bool], Shape] = {}
+        states: dict[tuple[str, bool, bool], Markup] = {}
+        found = []
+        for one in self.page.rows:
+            kind = self._kind(one)
+            if kind not in shapes:
+                shapes[kind] = Shape(row(*kind))
+            stands = (one.status, one.overdue, one.held or self.scene.paused)
+            if stands not in states:
+                seen = mark(one, overdue=stands[1], held=stands[2])
+                states[stands] = current_app.jinja_env.globals["ui"].state(seen)  # type: ignore[attr-defined]
+            found.append(shapes[kind].filled(self._values(one, states[stands])))
+        return Markup("".join(found))
+
+    def _kind(self, row: Row) -> tuple[str, bool]:
+        """Which acts a row has (`waiting`, `over` or none), and whether it left the tab."""
+        if row.status != self.filters.tab.status:
+            return "", True
+        if row.status == Status.PENDING:
+            return "waiting", False
+        return ("over" if row.status in REARMABLE else ""), False
+
+    def _values(self, row: Row, state: Markup) -> dict[str, object]:
+        at, zone = self._when(row), self.scene.zone
+        return {
+            "id": row.id,
+            "state": state,
+            "at": at.isoformat(),
+            "when": words.relative(at, self.scene.now, zone),
+            "exact": words.exact(at, zone),
+            "aside": aside(row, self.scene),
+            "customer": row.customer,
+            "reason": row.reason,
+            "agent": row.agent,
+            "arm": row.arm,
+            "version": row.version,
+        }
 
     @staticmethod
     def _when(row: Row) -> datetime:
