@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
-from flask import flash, make_response, redirect, request
+from flask import flash, g, make_response, redirect, request
 from werkzeug.wrappers import Response
 
 from desk_ui import asking
@@ -12,6 +13,7 @@ from desk_ui.addresses import local_path
 from desk_ui.asking import Ask, Told
 from desk_ui.htmx import is_htmx, partial, toast
 from desk_ui.permissions import record_refusal
+from models import once
 from models.base import db, read_only
 from models.errors import Conflict, Invalid, NotFound
 from models.transactions import rollback
@@ -30,7 +32,8 @@ class Action:
 
     What HTMX shows: `show(row)` as the element at `place` (a selector), or where there is none, the page at
     `back` anew. With `ask`, the act came from a question, which is shown again where it was refused. With
-    `tell`, the answer is a secret, shown once.
+    `tell`, the answer is a secret, shown once. With `anew`, an act that was asked about and is done leads to
+    the page at `back`, since more of it changed than `show` would show.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Action:
     place: str | None = None
     ask: Callable[[], Ask] | None = None
     tell: Callable[[Any], Told] | None = None
+    anew: bool = False
 
 
 def perform(action: Action) -> Response:
@@ -53,6 +57,7 @@ def perform(action: Action) -> Response:
     show what is so now, and keep what was typed. Raises `NotFound`.
     """
     try:
+        _use_up()
         result = action.act()
     except NotFound:
         rollback(db.session())
@@ -68,6 +73,15 @@ def perform(action: Action) -> Response:
         with read_only():
             return make_response(asking.tell(action.tell(result)))
     return _answer(action, result, action.done(result), "good", 200, closing=action.ask is not None)
+
+
+def _use_up() -> None:
+    """Let the form at hand act once. What is no token is as none: the person's own browser sent it."""
+    try:
+        token = UUID(request.form.get("once", ""))
+    except ValueError:
+        return
+    once.claim(db.session(), token, now=g.now)
 
 
 def back_or(url: str) -> str:
@@ -107,7 +121,7 @@ def _answer(
     action: Action, row: Any, words: str, kind: str, status: int, *, closing: bool = False
 ) -> Response:
     """`closing` says that a dialog is open, which this answer closes."""
-    if not is_htmx() or action.show is None:
+    if not is_htmx() or action.show is None or (closing and action.anew):
         flash(words, kind)
         back = action.back(row)
         if not is_htmx():

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
+from uuid import UUID, uuid4
 
 from desk_ui.htmx import is_htmx, render_page
 from models.errors import Invalid
@@ -34,7 +35,7 @@ class Ask:
 
     `verb` stands on the button and names the number where there are several; `kind` is `primary`, or
     `danger` for what reaches a customer or can't be undone. With `refusal` the button is off and says why.
-    `hidden` goes with the form, the row's version among it.
+    `hidden` goes with the form, the row's version among it; with `once` the form acts once.
     """
 
     title: str
@@ -48,6 +49,7 @@ class Ask:
     kind: str = "primary"
     refusal: str | None = None
     note: str = ""
+    once: UUID = field(default_factory=uuid4)
 
     def refilled(self, given: Mapping[str, str], fault: Invalid | None = None, note: str = "") -> Self:
         """The same with what was typed kept, and what is wrong said beside its field, or over all."""

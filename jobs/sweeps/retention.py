@@ -6,7 +6,7 @@ from typing import Protocol
 
 from sqlalchemy.orm import Session
 
-from models import audit_seals, declarations, delivery_retention, idempotency, operators, sweep_history
+from models import audit_seals, declarations, delivery_retention, idempotency, once, operators, sweep_history
 from models import retention as rules
 from models.declarations import Declared
 from models.followups import retention as followups
@@ -34,7 +34,11 @@ def _purges(session: Session, declared: Declared, now: datetime, limit: int) -> 
     yield followups.purge(session, declared=declared, now=now, limit=limit)
     yield delivery_retention.purge(session, declared=declared, now=now, limit=limit)
     yield sweep_history.purge(session, now=now, limit=limit)
-    for name, purge in (("idempotency_keys", idempotency.purge), ("sign_in_links", operators.purge_links)):
+    for name, purge in (
+        ("idempotency_keys", idempotency.purge),
+        ("sign_in_links", operators.purge_links),
+        ("sent_forms", once.purge),
+    ):
         yield _in_batches(session, name, purge, now, limit)
     kept = None if rules.faults(declared) else rules.period(declared, "audit")
     if kept is not None:

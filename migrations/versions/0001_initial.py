@@ -85,6 +85,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("stream", name=op.f("pk_purge_mark_kept")),
     )
     op.create_table(
+        "sent_form",
+        sa.Column("token", sa.Uuid(), nullable=False),
+        sa.Column("at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("token", name=op.f("pk_sent_form")),
+    )
+    op.create_index("ix_sent_form_at", "sent_form", ["at"], unique=False)
+    op.create_table(
         "sweep_lease",
         sa.Column("name", sa.String(length=63), nullable=False),
         sa.Column("holder", sa.String(length=100), nullable=False),
@@ -1057,6 +1064,8 @@ def downgrade() -> None:
     op.drop_table("sweep_run")
     op.drop_table("sweep_pause")
     op.drop_table("sweep_lease")
+    op.drop_index("ix_sent_form_at", table_name="sent_form")
+    op.drop_table("sent_form")
     op.drop_table("purge_mark_kept")
     op.drop_table("position_counter")
     op.drop_table("operator")
