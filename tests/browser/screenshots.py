@@ -109,6 +109,7 @@ def _take(
         page.get_by_role("button", name="Cancel").first.click()
         page.locator("[data-toast]").wait_for()
         shoot(page, "cancelled")
+        _take_asks(desk, page, shoot)
         _take_sweeps(desk, page, shoot)
         settings_screenshots.take(desk, page, shoot)
 
@@ -126,6 +127,20 @@ def _take_deliveries(desk: Console, page: Page, shoot: Callable[[Page, str], Non
     page.get_by_role("link", name="Re-arm").click()
     page.locator("dialog[open]").wait_for()
     shoot(page, "delivery-rearm")
+
+
+def _take_asks(desk: Console, page: Page, shoot: Callable[[Page, str], None]) -> None:
+    """The agents, and what is asked before the acts on them and on follow-ups."""
+    blocked, pending = (_any(desk, status) for status in (Status.BLOCKED, Status.PENDING))
+    for path, what in (
+        ("agents", "agents"),
+        ("agents/store-support", "agent"),
+        ("agents/store-support/hold", "agent-hold"),
+        (f"followups/{blocked}/rearming", "rearm"),
+        (f"followups/{pending}/revocation", "revoke"),
+    ):
+        page.goto(f"{desk.url}/many/{path}")
+        shoot(page, what)
 
 
 def _take_sweeps(desk: Console, page: Page, shoot: Callable[[Page, str], None]) -> None:
