@@ -26,7 +26,7 @@ def pause(line: Line) -> Ask:
         verb=_("Pause %(name)s", name=line.name),
         kind="danger",
         url=url_for("sweeps.pause", tenant=g.tenant.key, name=line.key),
-        back=back(line),
+        back=back(),
         hidden=hidden(line),
         refusal=refusal(Permission.SWEEPS) or (_("It is paused already.") if line.paused else None),
     )
@@ -71,7 +71,7 @@ def resume(line: Line) -> Ask:
         facts=facts,
         verb=_("Resume %(name)s", name=line.name),
         url=url_for("sweeps.resume", tenant=g.tenant.key, name=line.key),
-        back=back(line),
+        back=back(),
         hidden=hidden(line),
         refusal=refusal(Permission.SWEEPS) or (None if line.paused else _("It is not paused.")),
     )
@@ -91,5 +91,6 @@ def hidden(line: Line) -> dict[str, str]:
     return {"version": str(line.version)}
 
 
-def back(line: Line) -> str:
-    return url_for("sweeps.index", tenant=g.tenant.key) + f"#sweep-{line.key}"
+def back() -> str:
+    """The page of all, without a place in it: who is there already would be taken to that place alone."""
+    return url_for("sweeps.index", tenant=g.tenant.key)

@@ -85,7 +85,10 @@ def resume(name: str) -> Response:
 def _on_one(
     action: str, name: str, act: Callable[[], Any], done: str, ask: Callable[[Line], Ask] | None = None
 ) -> Action:
-    """An action on one sweep, which is shown again as it stands then."""
+    """An action on one sweep, which is shown again as it stands then.
+
+    What was asked first changes what every page says of the sweeps, so that the whole page is read again.
+    """
 
     def act_and_forget() -> None:
         act()
@@ -102,6 +105,7 @@ def _on_one(
         show=lambda _row: _shown(name),
         place=f"#sweep-{name}",
         ask=(lambda: ask(routes.line_of(name))) if ask else None,
+        anew=ask is not None,
     )
 
 

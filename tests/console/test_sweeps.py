@@ -273,12 +273,14 @@ def test_pause_stops_it_for_all_with_the_reason_when_there_is_no_script(desk, ac
     assert "Firing paused" in lead.open("/acme/followups").text
 
 
-def test_pause_gives_the_sweep_and_closes_the_dialog_when_htmx_asks(desk, acme, admin):
+def test_pause_has_the_whole_page_read_again_when_htmx_asks(desk, acme, admin):
     answer = admin.press(asked(admin).form("/pause"), htmx=True, reason="moving")
     assert answer.status == 200
-    assert 'hx-target="#sweep-fire_followups"' in answer.html
-    assert '<hx-partial hx-target="#dialog" hx-swap="innerHTML"></hx-partial>' in answer.html
-    assert "Resume" in answer.text and "Paused Firing" in answer.text
+    # The bar and the heading tell of it too.
+    assert answer.headers["HX-Redirect"] == LIST
+    text = admin.open(LIST).text
+    assert "Paused Firing for all tenants." in text
+    assert "1 sweep is paused" in text and "Firing paused" in text
 
 
 @pytest.mark.parametrize(
