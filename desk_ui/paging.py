@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, or_
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from models.base import is_sqlite
+from models.base import is_read_only, is_sqlite
 from models.clock import EPOCH, micros
 from models.errors import DeskError, Invalid
 from models.transactions import rollback
@@ -76,7 +76,11 @@ class Page(Generic[T]):
 
 @contextmanager
 def time_limit(session: Session, limit: timedelta) -> Iterator[None]:
-    """Stop what takes longer than `limit` inside the block. Raises `TooSlow`, the transaction rolled back."""
+    """Stop what takes longer than `limit` inside the block. Raises `TooSlow`, the transaction rolled back.
+
+    On PostgreSQL a read-only transaction keeps the limit until it ends, which saves the statement that
+    would lift it.
+    """
     raw: Any = session.connection().connection.dbapi_connection
     sqlite = is_sqlite(session)
     if sqlite:
@@ -97,5 +101,5 @@ def time_limit(session: Session, limit: timedelta) -> Iterator[None]:
     finally:
         if sqlite:
             raw.set_progress_handler(None, 0)
-        elif session.in_transaction():
+        elif session.in_transaction() and not is_read_only():
             session.connection().exec_driver_sql("SET LOCAL statement_timeout = DEFAULT")

@@ -68,7 +68,7 @@ def configure(app: Flask, settings: Settings) -> None:
         SECRET_KEY=settings.secret_key,
         SQLALCHEMY_DATABASE_URI=settings.database_url,
         # Parameters hold customers' words, which belong in no log and no run record.
-        SQLALCHEMY_ENGINE_OPTIONS={"pool_pre_ping": True, "hide_parameters": True},
+        SQLALCHEMY_ENGINE_OPTIONS={"hide_parameters": True},
     )
     app.extensions["desk_settings"] = settings
     db.init_app(app)

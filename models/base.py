@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -10,12 +11,15 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+import psycopg
 from flask_sqlalchemy import SQLAlchemy
 from flask_sqlalchemy.session import Session as FlaskSession
 from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Engine, Integer, MetaData, String, Table, event
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import DeclarativeBase, Session, mapped_column, registry
+from sqlalchemy.pool import ConnectionPoolEntry, Pool
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
@@ -23,6 +27,8 @@ BUSY_TIMEOUT_MS = 10_000
 # SQLite's write lock has no queue: who waits asks again every 100 ms, and meets no moment at which it is free
 # while another connection takes it again and again. So one that has held it for this long lets go that long.
 HELD_FOR_S, AT_ONCE_S, GIVES_WAY_S = 0.5, 0.005, 0.12
+# For how long a connection to PostgreSQL that was put back is taken to be alive unless it says otherwise.
+TRUSTED_FOR_S = 5.0
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -169,6 +175,41 @@ def _configure_connection(dbapi_connection: Any, _record: Any) -> None:
         cursor.close()
 
 
+@event.listens_for(Pool, "checkin")
+def _put_back(_dbapi_connection: Any, record: ConnectionPoolEntry) -> None:
+    record.info["put_back"] = time.monotonic()
+
+
+@event.listens_for(Pool, "checkout")
+def _take(dbapi_connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+    """Take no connection out of the pool that the server ended; SQLite's don't end.
+
+    A server that ends a connection says so on it, which costs no question to see. What lies between may
+    drop one in silence, so that one which rested is asked all the same.
+    """
+    if isinstance(dbapi_connection, sqlite3.Connection):
+        return
+    rested = time.monotonic() - record.info.get("put_back", 0.0)
+    if dbapi_connection.closed or rested > TRUSTED_FOR_S or _has_news(dbapi_connection):
+        _ask(dbapi_connection)
+
+
+def _has_news(raw: Any) -> bool:
+    """Whether something came in that nobody asked for, which to an idle connection is most often its end."""
+    poll = select.poll()
+    poll.register(raw.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _ask(raw: Any) -> None:
+    """Raises `InvalidatePoolError`, upon which the pool makes its connections anew."""
+    try:
+        raw.execute("SELECT 1")
+        raw.rollback()
+    except psycopg.Error as error:
+        raise InvalidatePoolError from error
+
+
 @event.listens_for(Engine, "begin")
 def _begin(connection: Connection) -> None:
     reading = _read_only.get()
@@ -179,8 +220,15 @@ def _begin(connection: Connection) -> None:
             _give_way(connection)
         connection.exec_driver_sql(f"PRAGMA query_only = {'ON' if reading else 'OFF'}")
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-    elif reading:
-        connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+    else:
+        _begin_reading(connection.connection.dbapi_connection, reading)
+
+
+def _begin_reading(raw: Any, reading: bool) -> None:
+    """Let psycopg say READ ONLY with its BEGIN, which saves the statement that would say it alone."""
+    wanted = True if reading else None
+    if raw.read_only is not wanted:
+        raw.read_only = wanted
 
 
 def _give_way(connection: Connection) -> None:
