@@ -1,14 +1,19 @@
 """The bridge between Flask-Security, which knows how to sign people in, and the domain's operators."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from flask_security.core import RoleMixin, UserMixin
 from flask_security.datastore import UserDatastore
 from sqlalchemy import select
 
+from models import operators
 from models.base import db
-from models.operators import Operator
+from models.operators import Operator, Role
+from models.tenants import Tenant
 from models.text import is_storable
+
+Memberships = Sequence[tuple[Tenant, Role]]
 
 
 class Account(UserMixin):
@@ -18,8 +23,10 @@ class Account(UserMixin):
     # Read by Flask-Security when it starts: sessions are known by this, not by the id.
     fs_uniquifier = ""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, memberships: Memberships = ()) -> None:
+        """`memberships` are those of whoever a session names; signing in needs none."""
         self.operator = operator
+        self.memberships = memberships
         self.id = operator.id
         self.email = operator.email
         self.active = operator.active
@@ -44,6 +51,9 @@ class Accounts(UserDatastore):
         wanted = str(value).strip().lower() if name == "email" else value
         if not is_storable(str(wanted)):
             return None
+        if name == "fs_uniquifier":
+            known = operators.signed_in(db.session(), wanted)
+            return Account(*known) if known else None
         found = db.session.scalars(select(Operator).where(getattr(Operator, name) == wanted)).one_or_none()
         return Account(found) if found else None
 

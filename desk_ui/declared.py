@@ -1,9 +1,20 @@
-"""What is wrong in desk.toml, whatever part of it: for `desk doctor` and the overview."""
+"""What desk.toml declares, as a page shows it, and what is wrong in it, whatever part of it."""
+
+from flask import g
 
 from jobs import schedule
 from models import declarations, retention
+from models.base import db
 from models.declarations import Declared, Fault
 from models.followups.policy import policies
+
+
+def at_hand() -> tuple[Declared, str | None]:
+    """The declarations in force, and the fault of the file: read once for each page, for what it shows."""
+    if g.declared is None:
+        g.declared = declarations.current_and_fault(db.session())
+    found: tuple[Declared, str | None] = g.declared
+    return found
 
 
 def faults(declared: Declared) -> list[Fault]:

@@ -7,13 +7,11 @@ from flask_babel import Babel
 from flask_babel import lazy_gettext as _l
 from flask_wtf.csrf import generate_csrf
 
-from desk_ui import areas, charts, translating, words
+from desk_ui import areas, charts, declared, translating, words
 from desk_ui.auth import THEMES
 from desk_ui.rows import slot
 from desk_ui.sweeps import lines, telling
 from desk_ui.translating import gettext as _
-from models import declarations
-from models.base import db
 from models.tenants import Tenant
 
 
@@ -48,7 +46,7 @@ class Surroundings:
 
     @property
     def fault(self) -> str | None:
-        return declarations.fault(db.session()) if g.get("operator") else None
+        return declared.at_hand()[1] if g.get("operator") else None
 
     @property
     def here(self) -> str:

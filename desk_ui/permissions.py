@@ -18,7 +18,7 @@ from models import audit, operators
 from models.actors import Actor
 from models.base import db
 from models.clock import micros
-from models.operators import Operator, Role
+from models.operators import Role
 from models.tenants import PLATFORM, Tenant
 from models.transactions import commit, rollback
 
@@ -127,7 +127,7 @@ def register(app: Flask) -> None:
 
 def _guard() -> Response | None:
     """Nothing of the console is served without a declared permission that the person holds."""
-    g.operator = g.tenant = g.role = g.zone = None
+    g.operator = g.tenant = g.role = g.zone = g.declared = None
     g.memberships = []
     if outside_console(request.path) or request.endpoint == "static":
         return None
@@ -155,9 +155,8 @@ def _load_operator() -> None:
     if age > hours * 3_600 * 1_000_000:
         logout_user()
         return
-    operator: Operator = current_user.operator
-    g.operator = operator
-    g.memberships = operators.memberships(db.session(), operator)
+    g.operator = current_user.operator
+    g.memberships = current_user.memberships
 
 
 def to_sign_in() -> Response:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from sqlalchemy import String, Text, delete, select
+from sqlalchemy import String, Text, delete, literal, select, true
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -75,17 +75,34 @@ _seen_files: dict[Path, tuple[int, int, int] | None] = {}
 _parsed: dict[tuple[int, str], Declared] = {}
 
 
+_NEWEST = select(ConfigVersion.id, ConfigVersion.digest).order_by(ConfigVersion.id.desc()).limit(1)
+# One row whichever of the two there is.
+_ONE, _OF = select(literal(1).label("one")).subquery(), _NEWEST.subquery()
+_NEWEST_AND_FAULT = select(_OF.c.id, _OF.c.digest, table_of(ConfigFault).c.fault).select_from(
+    _ONE.outerjoin(_OF, true()).outerjoin(table_of(ConfigFault), true())
+)
+
+
 def current(session: Session) -> Declared:
     """The declarations in force: the last version that parsed, whatever the file holds now."""
-    query = select(ConfigVersion.id, ConfigVersion.digest).order_by(ConfigVersion.id.desc()).limit(1)
-    newest = session.execute(query).first()
-    if newest is None:
-        return Declared()
-    key = (newest.id, newest.digest)
+    newest = session.execute(_NEWEST).first()
+    return _read_once(session, newest.id, newest.digest) if newest else Declared()
+
+
+def current_and_fault(session: Session) -> tuple[Declared, str | None]:
+    """`current` and `fault` by one statement, for every page shows both."""
+    newest = session.execute(_NEWEST_AND_FAULT).one()
+    declared = Declared() if newest.id is None else _read_once(session, newest.id, newest.digest)
+    return declared, newest.fault
+
+
+def _read_once(session: Session, version: int, digest: str) -> Declared:
+    """A version as it was parsed when this process first met it, since none ever changes."""
+    key = (version, digest)
     if key not in _parsed:
-        content = session.scalars(select(ConfigVersion.content).where(ConfigVersion.id == newest.id)).one()
+        content = session.scalars(select(ConfigVersion.content).where(ConfigVersion.id == version)).one()
         _parsed.clear()
-        _parsed[key] = Declared(newest.id, tomllib.loads(content))
+        _parsed[key] = Declared(version, tomllib.loads(content))
     return _parsed[key]
 
 

@@ -6,12 +6,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Boolean, ForeignKey, Integer, String, select
+from sqlalchemy import Boolean, ForeignKey, Integer, String, bindparam, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models import audit, text
 from models.actors import Actor
-from models.base import Base
+from models.base import Base, table_of
 from models.clock import zones
 from models.errors import Conflict, Invalid, NotFound
 from models.transitions import check_version
@@ -183,12 +183,16 @@ def hold(
     return row
 
 
+_HOLDS = table_of(AgentHold).c
+_HELD = select(_HOLDS.tenant_id, _HOLDS.agent).where(
+    _HOLDS.held.is_(True), _HOLDS.tenant_id.in_(bindparam("tenants", expanding=True))
+)
+
+
 def held_agents(session: Session, tenant_ids: Iterable[int]) -> set[tuple[int, str]]:
     """The (tenant id, agent) pairs that are held."""
-    query = select(AgentHold.tenant_id, AgentHold.agent).where(
-        AgentHold.held.is_(True), AgentHold.tenant_id.in_(list(tenant_ids))
-    )
-    return {(tenant_id, agent) for tenant_id, agent in session.execute(query)}
+    rows = session.execute(_HELD, {"tenants": list(tenant_ids)})
+    return {(tenant_id, agent) for tenant_id, agent in rows}
 
 
 def with_feature(session: Session, feature: Feature) -> list[Tenant]:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from flask import abort, current_app, g, request
 
+from desk_ui import declared
 from desk_ui.followups import queries, views
 from desk_ui.followups.detail import DetailView, detail
 from desk_ui.followups.queries import Filters, Scene
@@ -14,7 +15,6 @@ from desk_ui.listing import asked_by_address
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, requires
 from desk_ui.requests import settings_of
-from models import declarations
 from models.base import db
 from models.followups import booking
 
@@ -55,5 +55,4 @@ def detail_of(followup_id: UUID) -> DetailView | None:
 
 
 def scene_at_hand() -> Scene:
-    session = db.session()
-    return Scene.read(session, g.tenant, declarations.current(session), g.now, g.zone)
+    return Scene.read(db.session(), g.tenant, declared.at_hand()[0], g.now, g.zone)
