@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from desk_ui.cli.output import json_option, say
 from desk_ui.cli.work import at_command_line, at_work
-from models import clock, declarations, demo, tenants
+from models import clock, declarations, demo, demo_deliveries, tenants
 from models.demo import Size
 from models.errors import NotFound
 from models.followups.records import Contact, FollowUp
@@ -29,7 +29,7 @@ def demo_command(key: str, size: str) -> None:
     """Fill a tenant without data with follow-ups in every state: about 150, or 10,000 with --size large."""
     with at_work() as work:
         declared = declare_sample(work.session, work.settings)
-        filled = _fill(work.session, key, Size(size))
+        filled = _fill(work.session, key, Size(size), work.settings)
         text = f"Tenant {key} has {sum(filled.values())} follow-ups now: {_listed(filled)}."
         if declared:
             text += f"\n{said_of_sample(work.settings)}"
@@ -43,7 +43,7 @@ def fill_empty_database(session: Session, settings: Settings) -> str | None:
     if any(tenant.key != tenants.PLATFORM for tenant in tenants.all_of(session)):
         return None
     declared = declare_sample(session, settings)
-    filled = _fill(session, TENANT, Size.SMALL)
+    filled = _fill(session, TENANT, Size.SMALL, settings)
     text = f"The database was empty: tenant {TENANT} now holds {sum(filled.values())} follow-ups to look at."
     return f"{text} {said_of_sample(settings)}" if declared else text
 
@@ -63,9 +63,10 @@ def said_of_sample(settings: Settings) -> str:
     )
 
 
-def _fill(session: Session, key: str, size: Size) -> dict[str, int]:
-    now = clock.now()
-    filled = demo.fill(session, _tenant(session, key), now=now, size=size)
+def _fill(session: Session, key: str, size: Size, settings: Settings) -> dict[str, int]:
+    now, tenant = clock.now(), _tenant(session, key)
+    filled = demo.fill(session, tenant, now=now, size=size)
+    demo_deliveries.fill(session, tenant, settings=settings, now=now)
     commit(session, "cli.demo")
     return filled
 

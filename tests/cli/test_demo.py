@@ -1,11 +1,16 @@
 """`desk demo`: data in every state, as if the domain had lived through it."""
 
+from datetime import timedelta
+
 import pytest
 from sqlalchemy import func, select
 
-from models import audit, declarations
+from models import audit, clock, declarations
+from models.deliveries import Delivery
 from models.demo import Size, fill
+from models.endpoints import WebhookEndpoint
 from models.followups.records import AgentTask, Block, Contact, ContactState, FollowUp, Status, TaskStatus
+from models.sending import due_endpoints
 from models.tenants import Tenant
 from tests.cli.test_import_export import two_records
 from tests.support.create import create_tenant
@@ -33,6 +38,15 @@ def test_demo_shows_every_state_with_its_events_when_the_tenant_is_empty(desk, s
     )
     over = select(func.count()).where(FollowUp.status != Status.PENDING)
     assert session.scalars(told).one() == session.scalars(over).one()
+
+
+@pytest.mark.slow
+def test_demo_shows_deliveries_in_every_state_and_sends_none(desk, session):
+    desk.ok("demo")
+    states = set(session.scalars(select(Delivery.state)))
+    assert states == {"pending", "failed", "dead", "delivered"}
+    assert set(session.scalars(select(WebhookEndpoint.state))) == {"paused"}
+    assert due_endpoints(session, clock.now() + timedelta(days=1)) == []
 
 
 def test_demo_is_refused_when_the_tenant_has_data(desk, session):
