@@ -5,8 +5,11 @@ from datetime import timedelta
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+from sqlalchemy import select
 
 from models import clock, demo, operators
+from models.audit import AuditEvent
 from models.followups.records import FollowUp, Status
 from tests.browser.served import NARROW, OVERVIEW, SETTER_UP, WIDE
 from tests.support.create import create_followup
@@ -16,6 +19,10 @@ from tests.support.sweeping import create_day
 pytestmark = pytest.mark.slow
 
 SERIOUS = {"serious", "critical"}
+# Each page in both themes and at both widths, not in all four pairs: colours don't change with the width.
+EACH = pytest.mark.parametrize(
+    ("size", "scheme"), [(WIDE, "light"), (NARROW, "dark")], ids=["wide and light", "narrow and dark"]
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +46,12 @@ def one_of(desk, status):
     return desk.tell(find)
 
 
+def settled(page):
+    """Wait for what comes after the page."""
+    page.wait_for_load_state("load")
+    expect(page.locator(".htmx-request")).to_have_count(0)
+
+
 def check(page, where):
     found = Axe().run(page).response["violations"]
     serious = [
@@ -49,8 +62,7 @@ def check(page, where):
     assert serious == [], where
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@EACH
 def test_axe_finds_nothing_serious_on_any_page(filled, open_page, scheme, size):
     desk = filled
     with open_page(color_scheme=scheme, viewport=size) as page:
@@ -74,7 +86,7 @@ def test_axe_finds_nothing_serious_on_any_page(filled, open_page, scheme, size):
         paths += [f"{desk.url}/profile", f"{desk.url}/nowhere/followups", f"{lists}/not-an-id"]
         for path in paths:
             page.goto(path)
-            page.wait_for_load_state("networkidle")
+            settled(page)
             check(page, path)
         page.goto(f"{desk.url}/demo")
         page.get_by_text("As a table").click()
@@ -96,23 +108,26 @@ def told(desk):
             session, "admin@told.test", tenant=tenant, role="admin", actor=SETTER_UP, now=clock.now()
         )
     )
-    return desk.tell(lambda session: create_each_state(session, tenant, settings, now=clock.now()))
+    found = desk.tell(lambda session: create_each_state(session, tenant, settings, now=clock.now()))
+    newest = select(AuditEvent.id).where(AuditEvent.tenant_id == tenant.id).limit(1)
+    return found | {"event": desk.tell(lambda session: session.scalars(newest).one())}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@EACH
 def test_axe_finds_nothing_serious_on_deliveries_and_endpoints(desk, told, open_page, scheme, size):
     with open_page(color_scheme=scheme, viewport=size) as page:
         desk.sign_in(page, "admin@told.test")
         lists, ends = f"{desk.url}/told/deliveries", f"{desk.url}/told/endpoints"
         paths = [f"{lists}?tab={tab}" for tab in ("failing", "dead", "pending", "delivered")]
+        audit = f"{desk.url}/told/audit"
+        paths += [audit, f"{audit}?result=refused", f"{audit}/{told['event']}", f"{audit}/verification"]
         paths += [f"{lists}?receiver={told['taking']}&event=task.created", f"{lists}/{told['dead']}/rearming"]
         paths += [f"{lists}/{told[state]}" for state in ("pending", "failed", "dead", "delivered")]
         paths += [ends, f"{ends}/adding", f"{ends}/{told['taking']}", f"{ends}/{told['paused']}"]
         paths += [f"{ends}/{told['taking']}/{act}" for act in ("editing", "pausing", "rotation", "removal")]
         for path in paths:
             page.goto(path)
-            page.wait_for_load_state("networkidle")
+            settled(page)
             check(page, path)
         page.goto(f"{lists}?tab=dead")
         page.get_by_role("link", name="Re-arm").first.click()

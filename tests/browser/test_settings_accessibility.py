@@ -1,10 +1,10 @@
-"""axe finds nothing serious on accounts and settings, in either theme, wide or narrow."""
+"""axe finds nothing serious on accounts and settings, in either theme, wide and narrow."""
 
 import pytest
 
 from models import clock, operators, tenants, tokens
-from tests.browser.served import NARROW, SETTER_UP, WIDE
-from tests.browser.test_accessibility import check
+from tests.browser.served import SETTER_UP
+from tests.browser.test_accessibility import EACH, check, settled
 from tests.support.devices import Device
 
 pytestmark = pytest.mark.slow
@@ -29,8 +29,7 @@ def seen(desk):
     return desk.tell(work)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@EACH
 def test_axe_finds_nothing_serious_on_accounts_and_settings(desk, seen, open_page, scheme, size):
     with open_page(color_scheme=scheme, viewport=size) as page:
         desk.sign_in(page, BOSS)
@@ -42,7 +41,7 @@ def test_axe_finds_nothing_serious_on_accounts_and_settings(desk, seen, open_pag
         ]
         for path in [home + path for path in paths] + [f"{desk.url}/profile"]:
             page.goto(path)
-            page.wait_for_load_state("networkidle")
+            settled(page)
             check(page, path)
         page.goto(f"{home}/tokens")
         page.get_by_role("link", name="Add a token").click()

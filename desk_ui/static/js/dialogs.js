@@ -32,7 +32,13 @@ if (dialog) {
     if (faulty && !dialog.contains(document.activeElement)) faulty.focus();
     else if (dialog.querySelector("[aria-invalid]")) faulty.focus();
   });
+  // What is shown once is not lost to a key; however it is left, the page behind it is no longer true.
+  dialog.addEventListener("cancel", (event) => {
+    if (dialog.querySelector("[data-told]")) event.preventDefault();
+  });
   dialog.addEventListener("close", () => {
+    const done = dialog.querySelector("[data-told] [data-done][href]");
+    if (done) window.location.assign(done.href);
     dialog.replaceChildren();
     focusBack();
   });
