@@ -19,6 +19,9 @@ from models.transactions import is_refused_row, rollback, said
 
 log = structlog.get_logger(__name__)
 
+# Said where a person stands in a tenant and the database is well, so that they keep the way on.
+WITH_NAVIGATION = frozenset({403, 404})
+
 
 def register(app: Flask) -> None:
     """Errors of the console only: the API and the hooks answer with problem documents of their own."""
@@ -114,4 +117,8 @@ def _words(error: HTTPException | int) -> tuple[str, str]:
 def _page(code: int, title: str, words: str) -> Response:
     if is_htmx():
         return make_response(toast(f"{title}. {words}", "bad"), code)
-    return make_response(render_template("errors/error.html", code=code, title=title, words=words), code)
+    inside = code in WITH_NAVIGATION and g.get("operator") is not None and g.get("tenant") is not None
+    layout = "base.html" if inside else "plain.html"
+    # Not named `words`, which the layout has for its own.
+    shown = render_template("errors/error.html", layout=layout, code=code, title=title, says=words)
+    return make_response(shown, code)

@@ -12,6 +12,7 @@ from flask_security.utils import logout_user
 from flask_wtf.csrf import CSRFProtect
 from werkzeug.wrappers import Response
 
+from desk_ui import words
 from desk_ui.addresses import local_path, outside_console, path_of
 from desk_ui.requests import READING, settings_of
 from models import audit, operators
@@ -99,11 +100,26 @@ def refusal(permission: Permission) -> str | None:
     if permission in OF_PLATFORM:
         if role_in(PLATFORM) in MAY[permission]:
             return None
+        if permission is Permission.TENANTS:
+            return _("Only an admin of %(platform)s switches this, or adds tenants.", platform=PLATFORM)
         return _("This concerns all tenants, so it needs an admin of %(platform)s.", platform=PLATFORM)
     role: Role | None = g.get("role")
     if role is not None and role in MAY[permission]:
         return None
-    return _("Your role in this tenant is %(role)s, which may look but not do this.", role=role or "none")
+    return _(
+        "Your role in %(tenant)s is %(role)s; this needs %(roles)s. Ask an admin of %(tenant)s.",
+        tenant=g.tenant.key,
+        role=words.ROLES[role] if role else _("none"),
+        roles=_who_may(permission),
+    )
+
+
+def _who_may(permission: Permission) -> str:
+    """`an admin`, `a lead or admin`: the roles that hold `permission`, the least first."""
+    *others, last = (str(words.ROLES[role]) for role in Role if role in MAY[permission])
+    if not others:
+        return _("an %(role)s", role=last)
+    return _("a %(others)s or %(last)s", others=", ".join(others), last=last)
 
 
 def may(permission: Permission) -> bool:

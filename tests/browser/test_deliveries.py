@@ -222,4 +222,4 @@ def test_a_lead_sees_endpoints_and_why_the_acts_are_off(desk, acme, endpoint, op
         Endpoint(page, desk.url, endpoint.id).open()
         for name in ("Edit", "Pause", "Rotate the secret", "Remove", "Send a test"):
             expect(page.get_by_role("button", name=name)).to_be_disabled()
-            expect(page.get_by_role("button", name=name)).to_contain_text("which may look but not do this")
+            expect(page.get_by_role("button", name=name)).to_contain_text("Ask an admin of acme.")

@@ -209,7 +209,7 @@ def test_hold_is_off_when_it_is_on_hold_and_a_conflict_when_that_was_done_meanwh
 def test_hold_is_refused_and_audited_when_the_role_may_only_look(desk, acme, visitor, role):
     person = visitor(role)
     page = person.open(f"{AGENTS}/store-support")
-    assert "which may look but not do this" in page.text
+    assert "this needs a lead or admin. Ask an admin of acme." in page.text
     assert person.press(form_of(person, "hold"), **HELD).status == 403
     assert not is_held(desk, acme)
     [event] = desk.audit("agent.held")

@@ -141,7 +141,8 @@ def test_verification_holds_until_a_row_was_changed_behind_the_triggers(desk, ac
 def test_verification_is_for_admins(visitor, role):
     person = visitor(role)
     assert person.open(f"{LIST}/verification").status == 403
-    assert "which may look but not do this" in person.open(LIST).text
+    text = person.open(LIST).text
+    assert f"Your role in acme is {role}; this needs an admin. Ask an admin of acme." in text
 
 
 def test_words_of_a_reason_are_never_markup(desk, acme, lead):

@@ -107,6 +107,17 @@ def test_every_post_is_refused_when_it_has_no_token(app, lead):
         assert "too old to act on" in answer.text
 
 
+def test_refusal_and_absence_keep_the_navigation_when_the_person_is_in_a_tenant(visitor):
+    person = visitor(Role.MARKETER)
+    for path, status in (("/acme/settings/tokens", 403), (f"/acme/followups/{uuid4()}", 404)):
+        page = person.open(path)
+        assert page.status == status
+        assert 'href="/acme/deliveries"' in page.html
+    text = person.open("/acme/settings/tokens").text
+    assert "Your role in acme is marketer; this needs an admin. Ask an admin of acme." in text
+    assert 'class="rail"' not in person.open("/nowhere/followups").html
+
+
 def test_address_of_another_kind_is_no_tenant(lead):
     assert lead.open("/settings").status == 404
     assert lead.open("/settings/followups").status == 404
