@@ -1,6 +1,6 @@
 """What is asked before an act on a follow-up: what will happen, to whom, and what it needs to know."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from flask import g, request, url_for
@@ -16,7 +16,7 @@ from desk_ui.followups.queries import Row, Scene
 from models.base import db
 from models.followups import booking
 from models.followups.foresight import Foresight, foresee
-from models.followups.records import Contact, Status
+from models.followups.records import Block, Contact, Status
 
 LATER = timedelta(hours=1)
 
@@ -50,12 +50,14 @@ def rearm(row: Row, scene: Scene) -> Ask:
     at = scene.now + LATER
     first = booking.get(db.session(), scene.tenant.id, row.id)
     foresight = foresee(db.session(), first, declared=scene.declared, now=at)
+    free = _free_at(foresight, at)
     twin = customers.pending_twin(db.session(), scene.tenant, row)
     return Ask(
         title=_("Re-arm the follow-up to %(customer)s", customer=row.customer),
         note=already_pending(twin) if twin else "",
         says=[
             *_why_it_ended(row, scene, foresight),
+            *([_("Earliest: %(at)s.", at=words.day_and_time(free, scene.now, scene.zone))] if free else []),
             *_booked_again(scene, row),
             _("It is booked anew for the time below, and judged by the policy then. This one stays."),
         ],
@@ -65,7 +67,7 @@ def rearm(row: Row, scene: Scene) -> Ask:
                 "at",
                 _("When"),
                 kind="datetime-local",
-                value=local_time.typed(at, scene.zone),
+                value=local_time.typed(free or at, scene.zone),
                 hint=_("In %(zone)s, at least 5 minutes ahead.", zone=scene.zone),
             ),
             Field("reason", _("Why it is booked again"), hint=_("It is kept in the audit.")),
@@ -104,6 +106,14 @@ def _why_it_ended(row: Row, scene: Scene, foresight: Foresight) -> list[str]:
     stands = _("That still stands: %(says)s.", says=says.rstrip("."))
     # Where the same gate would stop it again, no more is to be said.
     return [told, stands, *([] if verdict.block == row.blocked_reason else [_then(foresight, scene)])]
+
+
+def _free_at(foresight: Foresight, at: datetime) -> datetime | None:
+    """The first whole minute at which the ceiling, which alone would stop it at `at`, lets it through."""
+    if foresight.verdict.block not in (None, Block.FREQUENCY):
+        return None
+    last = foresight.full_until(at)
+    return last.replace(second=0, microsecond=0) + timedelta(minutes=1) if last else None
 
 
 def _then(foresight: Foresight, scene: Scene) -> str:

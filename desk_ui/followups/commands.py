@@ -16,14 +16,16 @@ from desk_ui import asking, local_time, words
 from desk_ui.acting import Action, back_or, perform, version_shown
 from desk_ui.asking import Ask
 from desk_ui.followups import asks, queries, routes, views
+from desk_ui.followups.detail import at_its_time
 from desk_ui.htmx import render_block
 from desk_ui.listing import Asked
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, actor, requires
 from models import declarations, text
-from models.base import db
+from models.base import db, read_only
 from models.errors import AlreadyPending, Conflict
 from models.followups import contacts, transitions
+from models.followups.foresight import foresee
 from models.followups.records import ContactState, FollowUp
 from models.transactions import commit
 from models.transitions import check_version
@@ -210,7 +212,8 @@ def _revoked(customer: str, cancelled: int | None) -> str:
 
 def _rearmed(row: FollowUp) -> str:
     at = words.day_and_time(row.at, g.now, g.zone)
-    return _("Booked the follow-up to %(customer)s again, for %(at)s.", customer=row.customer, at=at)
+    done = _("Booked the follow-up to %(customer)s again, for %(at)s.", customer=row.customer, at=at)
+    return f"{done} {_at_its_time(row)}".rstrip()
 
 
 def _rearm_refused(_row: Any, fault: Conflict) -> str:
@@ -219,7 +222,16 @@ def _rearm_refused(_row: Any, fault: Conflict) -> str:
 
 def _rescheduled(row: FollowUp) -> str:
     at = words.day_and_time(row.at, g.now, g.zone)
-    return _("Rescheduled the follow-up to %(customer)s for %(at)s.", customer=row.customer, at=at)
+    done = _("Rescheduled the follow-up to %(customer)s for %(at)s.", customer=row.customer, at=at)
+    return f"{done} {_at_its_time(row)}".rstrip()
+
+
+def _at_its_time(row: FollowUp) -> str:
+    """What would come of one with a new time, when that has come."""
+    with read_only():
+        scene = routes.scene_at_hand()
+        foresight = foresee(db.session(), row, declared=scene.declared, now=g.now)
+        return at_its_time(row, foresight, scene)
 
 
 def _refused(row: queries.Row, fault: Conflict, cannot: str) -> str:

@@ -218,15 +218,28 @@ def lead(view: DetailView) -> str:
         return first + " " + _("Follow-ups are switched off for this tenant, so it waits.")
     if view.thin.held:
         return first + " " + _("Its agent is on hold, so it waits.")
-    return " ".join([first, _would(view.foresight.verdict, scene), *_quiet_then(row, scene)])
+    then = at_its_time(row, view.foresight, scene)
+    if view.foresight.verdict.block == Block.FREQUENCY and then:
+        return f"{first} {then}"
+    return f"{first} {_would(view.foresight.verdict, scene)} {then}".rstrip()
 
 
-def _quiet_then(row: FollowUp, scene: Scene) -> list[str]:
-    """That it would wait at its own time, which may be other than now."""
-    until = scene.quiet_until(row.agent, row.due_at) if row.due_at > scene.now else None
-    if until is None:
-        return []
-    return [_("At its time it would wait until %(at)s.", at=words.clock(until, scene.zone))]
+def at_its_time(row: FollowUp, foresight: Foresight, scene: Scene) -> str:
+    """What would come of it at its own time, where that is ahead and other than now; else empty."""
+    verdict = foresight.verdict
+    if row.due_at <= scene.now or verdict.block not in (None, Block.FREQUENCY):
+        return ""
+    until = scene.quiet_until(row.agent, row.due_at)
+    if foresight.full_until(until or row.due_at):
+        why = words.block(Block.FREQUENCY)
+        if row.rearmed_from:
+            return _("At its time it would be blocked again: %(why)s.", why=why)
+        return _("At its time it would be blocked: %(why)s.", why=why)
+    if until is not None:
+        return _("At its time it would wait until %(at)s.", at=words.clock(until, scene.zone))
+    if verdict.block == Block.FREQUENCY:
+        return _("The message limit is reached now, but not at its time.")
+    return ""
 
 
 def _would(verdict: Verdict, scene: Scene) -> str:

@@ -8,7 +8,7 @@ from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import Session
 
 from models.declarations import Declared, Fault
-from models.followups.policy import Case, Parsed, Policy, Verdict, judge, policy_of
+from models.followups.policy import Case, Ceiling, Parsed, Policy, Verdict, judge, policy_of
 from models.followups.records import Block, Contact, ContactState, FollowUp, Status
 
 OPEN = Policy()
@@ -28,14 +28,35 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """All gates in their order, and what they come to. `fires` counts the customer's in the window."""
+    """All gates in their order, and what they come to. `fired` is when the customer was fired at."""
 
     gates: tuple[Gate, ...]
     verdict: Verdict
     policy: Policy | None
     faults: tuple[Fault, ...]
     contact: Contact | None
-    fires: int
+    fired: Sequence[datetime] = ()
+
+    @property
+    def fires(self) -> int:
+        """How often the customer was fired at within the window."""
+        return len(self.fired)
+
+    def full_until(self, at: datetime) -> datetime | None:
+        """At `at`, which is not before the moment judged, the ceiling would stop it: until when it does."""
+        ceiling = self.policy.ceiling if self.policy else None
+        return full_until(ceiling, self.fired, at) if ceiling else None
+
+
+def full_until(ceiling: Ceiling, fired: Sequence[datetime], at: datetime) -> datetime | None:
+    """The last moment at which `ceiling` stops a customer fired at `fired`; None where it lets through at `at`.
+
+    Nothing else may fire for them until then.
+    """
+    if len(fired) < ceiling.fires:
+        return None
+    last = sorted(fired)[-ceiling.fires] + ceiling.window
+    return last if last >= at else None
 
 
 def foresee(session: Session, followup: FollowUp, *, declared: Declared, now: datetime) -> Foresight:
@@ -75,7 +96,7 @@ def _judged(case: Case, parsed: Parsed, contact: Contact | None, now: datetime) 
         policy=case.policy,
         faults=parsed.faults,
         contact=contact,
-        fires=len(case.fires),
+        fired=case.fires,
     )
 
 

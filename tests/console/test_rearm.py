@@ -207,3 +207,41 @@ def test_rearm_shows_what_a_customer_wrote_as_text(desk, acme, lead):
     assert "<script>alert" not in page.html
     answer = lead.press(form_of(lead, followup), htmx=True, **WHEN)
     assert "<script>alert" not in lead.open(answer.headers["HX-Redirect"]).html
+
+
+def limited(desk, acme):
+    """One that is blocked since two messages went to its customer within the day."""
+    for reason in ("a", "b", "c"):
+        desk.followup(acme, reason=reason)
+    soon = clock.now() + timedelta(hours=2)
+    desk.tell(lambda session: fire_due(session, declared=declared(), now=soon, limit=100))
+    desk.tell(
+        lambda session: bulk.execute_unaudited(
+            session, update(FollowUp).where(FollowUp.fired_at.is_not(None)).values(fired_at=clock.now())
+        )
+    )
+    found = desk.tell(lambda s: s.query(FollowUp.id).filter(FollowUp.blocked_reason == "frequency").one())
+    return desk.read(acme, found.id)
+
+
+def test_rearm_names_and_offers_the_earliest_time_when_the_ceiling_stops_it(desk, acme, lead):
+    followup = limited(desk, acme)
+    page = asked(lead, followup)
+    fired = desk.tell(lambda s: min(at for (at,) in s.query(FollowUp.fired_at) if at))
+    earliest = (fired + timedelta(hours=24)).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    assert "message limit reached. That still stands" in page.text
+    assert f"Earliest: tomorrow {earliest:%H:%M}." in page.text
+    assert f'value="{earliest:%Y-%m-%dT%H:%M}"' in page.html
+    at = f"{earliest:%Y-%m-%dT%H:%M}"
+    answer = lead.press(form_of(lead, followup), at=at, reason="asked to")
+    page = lead.follow(answer)
+    assert page.text.count("The message limit is reached now, but not at its time.") == 2
+
+
+def test_rearm_says_that_it_would_be_blocked_again_when_it_would(desk, acme, lead):
+    followup = limited(desk, acme)
+    soon = f"{clock.now() + timedelta(hours=3):%Y-%m-%dT%H:%M}"
+    page = lead.follow(lead.press(form_of(lead, followup), at=soon, reason="asked to"))
+    says = "At its time it would be blocked again: message limit reached."
+    assert page.text.count(says) == 2
+    assert "As things stand it would be blocked" not in page.text

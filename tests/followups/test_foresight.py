@@ -1,13 +1,13 @@
 """What the page says of each gate is what the sweep would do, gate by gate."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 
 from models.followups import booking, transitions
-from models.followups.foresight import Foresight, foresee
-from models.followups.policy import Policy
+from models.followups.foresight import Foresight, foresee, full_until
+from models.followups.policy import Case, Ceiling, Policy, judge
 from models.followups.records import Block, FollowUp
 from tests.followups.world import DAY, HOUR, World
 from tests.support.create import API, create_tenant
@@ -153,3 +153,24 @@ def test_foresee_counts_no_fires_of_another_customer_or_tenant(world):
     fired_twice(world, customer="c-2")
     fired_twice(world, tenant=create_tenant(world.session, "globex", now=world.now))
     assert seen(world, world.book()).fires == 0
+
+
+@pytest.mark.parametrize(
+    ("fires", "at", "until"),
+    [
+        (1, 0, None),
+        (2, 0, 20),
+        (2, 20, 20),
+        (2, 21, None),
+        (3, 0, 21),
+        (4, 22, 22),
+        (4, 23, None),
+    ],
+)
+def test_ceiling_is_full_until_the_fire_leaves_that_makes_room(fires, at, until):
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    fired = [start - timedelta(hours=4 - number) for number in range(fires)]
+    found = full_until(Ceiling(2, 24 * HOUR), fired[::-1], start + at * HOUR)
+    assert found == (start + until * HOUR if until is not None else None)
+    case = Case(Policy(ceiling=Ceiling(2, 24 * HOUR)), "granted", fires=fired)
+    assert judge(case, start + at * HOUR).fires is (until is None)
