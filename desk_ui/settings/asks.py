@@ -61,18 +61,18 @@ def switch(feature: Feature, on: bool) -> Ask:
 def _off(found: queries.Waiting) -> list[str]:
     return [
         ngettext(
-            "%(n)s follow-up is pending. It stays so, and is not sent, until this is switched on again.",
-            "%(n)s follow-ups are pending. They stay so, and are not sent, until this is switched on again.",
+            "%(n)s follow-up is pending. It stays so, and doesn't fire, until this is switched on again.",
+            "%(n)s follow-ups are pending. They stay so, and don't fire, until this is switched on again.",
             found.pending,
             n=words.count(found.pending),
         ),
-        _("No other tenant is concerned. You can switch it on again at any time."),
+        _("No other tenant is concerned. It can be switched on again at any time."),
     ]
 
 
 def _on(found: queries.Waiting) -> list[str]:
     if not found.due:
-        return [_("Nothing is due, so nothing is sent at once.")]
+        return [_("Nothing is due, so nothing fires at once.")]
     return [
         ngettext(
             "%(n)s follow-up is due. The next run fires or blocks it by its policy, so a customer may get a "

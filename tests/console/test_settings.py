@@ -71,8 +71,14 @@ def test_index_shows_switches_and_own_tenants_to_every_role_and_offers_nothing_t
         assert "Follow-ups" in page.text and "acme" in page.text
         assert "beta" not in page.text
         assert "Add a tenant" not in page.text
-        assert "so it needs an admin of platform" in page.text
+        assert "Only an admin of platform switches this" in page.text
+        assert "Delayed automations" not in page.text
         assert ("Operators and API tokens are for admins" in page.text) == (role == "viewer")
+
+
+def test_index_shows_the_switch_of_automations_when_it_is_off(root):
+    root.press(root.open(f"{HOME}/features/delayed_automations/switching").form("/switching"))
+    assert "Delayed automations" in root.open(HOME).text
 
 
 def test_index_shows_all_tenants_when_one_is_admin_of_platform(desk, root):
@@ -85,7 +91,7 @@ def test_switching_off_says_how_many_wait_and_is_audited_once(desk, acme, root):
     for number in range(3):
         desk.followup(acme, customer=f"c-{number}")
     page = root.open(f"{HOME}/features/followups/switching")
-    assert "3 follow-ups are pending. They stay so, and are not sent" in page.text
+    assert "3 follow-ups are pending. They stay so, and don't fire, until" in page.text
     answer = root.press(page.form("/switching"))
     assert "Switched off: Follow-ups of acme." in root.follow(answer).text
     assert not has(desk)
@@ -128,7 +134,7 @@ def test_switching_closes_the_dialog_by_loading_the_page_anew_when_htmx_asks(roo
 
 def test_switching_is_refused_and_audited_when_one_is_admin_of_the_tenant_only(desk, admin):
     page = admin.open(f"{HOME}/features/followups/switching")
-    assert "so it needs an admin of platform" in page.text and 'aria-disabled="true"' in page.html
+    assert "Only an admin of platform switches this" in page.text and 'aria-disabled="true"' in page.html
     answer = admin.press(page.form("/switching"))
     assert answer.status == 403
     assert has(desk)
