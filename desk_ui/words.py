@@ -106,6 +106,16 @@ DELIVERIES = {
     "failed": _l("failed, will be tried again"),
     "dead": _l("given up"),
 }
+EVENTS = {
+    "attention.needed": _l("something needs a person"),
+    "contact.revoked": _l("a customer opted out"),
+    "followup.scheduled": _l("a follow-up was booked"),
+    "followup.cancelled": _l("a follow-up was cancelled"),
+    "followup.blocked": _l("a follow-up was blocked"),
+    "followup.fired": _l("a follow-up fired"),
+    "task.created": _l("an agent got a task"),
+    "endpoint.test": _l("a test of an endpoint"),
+}
 REFUSED_ACTIONS = {
     "followup.cancelled": _l("Cancel refused"),
     "followup.rescheduled": _l("Reschedule refused"),
@@ -196,6 +206,11 @@ def action(name: str, refused: bool) -> str:
     """An audit action as a timeline tells it; one that has no words yet is shown as it is stored."""
     words = REFUSED_ACTIONS.get(name) if refused else ACTIONS.get(name)
     return str(words or (_("%(name)s refused", name=name) if refused else name))
+
+
+def event(name: str) -> str:
+    """A type of event with its words beside: `followup.fired: a follow-up fired`."""
+    return f"{name}: {EVENTS[name]}" if name in EVENTS else name
 
 
 def actor(kind: str, label: str) -> str:

@@ -31,6 +31,11 @@ EVENT_TYPES = frozenset(
     | {"conversation.agent_stop_requested", "conversation.agent_start_reconcile_requested"}
     | {"conversation.agent_stop_reconcile_requested", "conversation.content_extraction_requested"}
 )
+# Those that something in this version tells of; the others are the contract's, and may be asked for already.
+EMITTED = frozenset(
+    {"attention.needed", "contact.revoked", "task.created"}
+    | {"followup.scheduled", "followup.cancelled", "followup.blocked", "followup.fired"}
+)
 
 
 class EndpointState(StrEnum):

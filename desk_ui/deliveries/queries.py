@@ -13,12 +13,12 @@ from sqlalchemy.orm import Session
 from desk_ui import filters, local_time
 from desk_ui.paging import MOST_COUNTED, ROWS, Cursor, Page, TooSlow, time_limit
 from models.deliveries import OPEN, Delivery, State
-from models.endpoints import EVENT_TYPES, TEST_EVENT, EndpointState, WebhookEndpoint
+from models.endpoints import EMITTED, TEST_EVENT, EndpointState, WebhookEndpoint
 from models.errors import Invalid
 from models.outbox import OutboxEvent
 from models.tenants import Tenant
 
-TYPES = sorted({*EVENT_TYPES, TEST_EVENT})
+TYPES = sorted({*EMITTED, TEST_EVENT})
 
 
 class Tab(StrEnum):

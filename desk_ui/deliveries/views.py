@@ -210,8 +210,11 @@ class ListView(Listing[Filters, Row]):
         name = origin if origins[origin] == 1 else f"{origin} ({str(id)[:SHORT_ID]})"
         return _("%(name)s, removed", name=name) if state == EndpointState.REMOVED else name
 
-    types = [(name, name) for name in queries.TYPES]
     most_attempts = MOST_ATTEMPTS
+
+    @property
+    def types(self) -> list[tuple[str, str]]:
+        return [(name, words.event(name)) for name in queries.TYPES]
 
     def shown_value(self, name: str, value: str) -> str:
         if name == "receiver":

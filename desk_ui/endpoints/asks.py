@@ -6,13 +6,12 @@ from flask_babel import ngettext
 
 from desk_ui import words
 from desk_ui.asking import Ask, Field, Told
-from desk_ui.deliveries.queries import TYPES
 from desk_ui.deliveries.queries import waiting_for as count_waiting
 from desk_ui.endpoints import views
 from desk_ui.endpoints.queries import Row
 from models import endpoint_urls
 from models.base import db
-from models.endpoints import ALL, TEST_EVENT
+from models.endpoints import ALL, EMITTED, TEST_EVENT
 
 
 def add() -> Ask:
@@ -44,7 +43,9 @@ def edit(row: Row) -> Ask:
 
 
 def _fields(url: str, types: str) -> list[Field]:
-    named = [(name, name) for name in TYPES if name != TEST_EVENT]
+    # What was asked for over the API stays to be ticked, so that saving drops nothing unseen.
+    offered = sorted({*EMITTED, *types.split()} - {ALL, TEST_EVENT})
+    named = [(name, words.event(name)) for name in offered]
     return [
         Field(
             "url",

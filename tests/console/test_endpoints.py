@@ -147,6 +147,23 @@ def test_add_is_refused_when_there_are_as_many_as_there_may_be(
     assert [event.result for event in desk.audit("endpoint.added")] == ["success", "refused"]
 
 
+def test_add_offers_what_this_version_tells_of_and_edit_also_what_was_asked_for(desk, acme, settings, admin):
+    html = admin.open(f"{LIST}/adding").html
+    assert "followup.fired: a follow-up fired" in html and "ticket.opened" not in html
+    early, _secret = desk.tell(
+        lambda session: endpoints.add(
+            session,
+            acme,
+            url="https://early.example/hook",
+            event_types=["ticket.opened"],
+            settings=settings,
+            actor=SETTER_UP,
+            now=clock.now(),
+        )
+    )
+    assert 'value="ticket.opened" checked' in admin.open(f"{LIST}/{early.id}/editing").html
+
+
 def test_edit_shows_the_whole_address_and_changes_it(desk, endpoint, admin):
     form = form_of(admin, endpoint, "editing")
     page = admin.open(f"{LIST}/{endpoint.id}/editing")
@@ -268,7 +285,7 @@ def test_acts_are_off_and_refused_when_the_role_may_only_look(desk, endpoint, vi
     assert not [form for form in page.forms if "/endpoints/" in form.action]
     for act in ("adding", f"{endpoint.id}/editing"):
         assert person.open(f"{LIST}/{act}").status == 403
-    assert "which may look but not do this" in person.open(f"{LIST}/{endpoint.id}/removal").text
+    assert "this needs an admin. Ask an admin of acme." in person.open(f"{LIST}/{endpoint.id}/removal").text
     form = form_of(admin, endpoint, "removal")
     form.fields["csrf_token"] = page.form("/sign-out").fields["csrf_token"]
     for act in ("removal", "rotation", "pausing", "testing"):
