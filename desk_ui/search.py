@@ -1,10 +1,11 @@
 """Search that goes straight to what was meant: an id to its page, a customer or a reason to their list."""
 
+import re
 from typing import Any
 from uuid import UUID
 
 from flask import Flask, g, redirect, render_template, request, url_for
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from desk_ui.followups.queries import Tab
@@ -15,6 +16,8 @@ from models.followups.records import AgentTask, FollowUp
 from models.tenants import Tenant
 
 TABS = (Tab.PENDING, Tab.BLOCKED, Tab.FIRED, Tab.CANCELLED)
+# Fewer characters name too many.
+BEGINNING = re.compile(r"[0-9a-f]{8,31}")
 
 
 def register(app: Flask) -> None:
@@ -37,11 +40,18 @@ def _place(session: Session, tenant: Tenant, wanted: str) -> tuple[str, dict[str
     followup_id = _followup_named(session, tenant, wanted)
     if followup_id is not None:
         return "followups.show", {"followup_id": followup_id}
-    for name, column in (("customer", FollowUp.customer), ("reason", FollowUp.reason)):
-        tab = _first_tab(session, tenant, column == wanted)
-        if tab is not None:
-            return "followups.index", {name: wanted, **({} if tab is Tab.PENDING else {"tab": tab.value})}
-    return None
+    tab = _tab_of_customer(session, tenant, wanted)
+    if tab is not None:
+        return "followups.index", _list({"customer": wanted}, tab)
+    tab = _first_tab(session, tenant, FollowUp.reason == wanted)
+    if tab is not None:
+        return "followups.index", _list({"reason": wanted}, tab)
+    followup_id = _followup_beginning(session, tenant, wanted)
+    return ("followups.show", {"followup_id": followup_id}) if followup_id is not None else None
+
+
+def _list(narrowed: dict[str, str], tab: Tab) -> dict[str, str]:
+    return narrowed if tab is Tab.PENDING else {**narrowed, "tab": tab.value}
 
 
 def _followup_named(session: Session, tenant: Tenant, wanted: str) -> UUID | None:
@@ -53,6 +63,30 @@ def _followup_named(session: Session, tenant: Tenant, wanted: str) -> UUID | Non
     own = select(FollowUp.id).where(FollowUp.tenant_id == tenant.id, FollowUp.id == id)
     tasks = select(AgentTask.followup_id).where(AgentTask.tenant_id == tenant.id, AgentTask.id == id)
     return session.scalars(own).one_or_none() or session.scalars(tasks).one_or_none()
+
+
+def _followup_beginning(session: Session, tenant: Tenant, wanted: str) -> UUID | None:
+    """The one follow-up whose id begins so; None where there are several."""
+    start = wanted.lower().replace("-", "")
+    if not BEGINNING.fullmatch(start):
+        return None
+    first, last = UUID(start.ljust(32, "0")), UUID(start.ljust(32, "f"))
+    query = select(FollowUp.id).where(FollowUp.tenant_id == tenant.id, FollowUp.id.between(first, last))
+    found = session.scalars(query.order_by(FollowUp.id).limit(2)).all()
+    return found[0] if len(found) == 1 else None
+
+
+def _tab_of_customer(session: Session, tenant: Tenant, customer: str) -> Tab | None:
+    """Where the customer's pending ones are; where none is pending, what changed last."""
+    query = select(FollowUp.status, func.max(FollowUp.updated_at)).where(
+        FollowUp.tenant_id == tenant.id, FollowUp.customer == customer
+    )
+    changed = {status: at for status, at in session.execute(query.group_by(FollowUp.status))}
+    if not changed or Tab.PENDING.status.value in changed:
+        return Tab.PENDING if changed else None
+    return max(
+        (tab for tab in TABS if tab.status.value in changed), key=lambda tab: changed[tab.status.value]
+    )
 
 
 def _first_tab(session: Session, tenant: Tenant, condition: ColumnElement[bool]) -> Tab | None:

@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import event, text
 
+from desk_ui import search
 from desk_ui.followups import queries
 from desk_ui.followups.queries import Filters, Scene, Tab
 from desk_ui.paging import Cursor
@@ -139,6 +140,15 @@ def test_pending_list_goes_by_its_own_index_and_scans_without_it(app, many, now)
             with db.engine.begin() as connection:
                 index.create(connection)
             db.session.remove()
+
+
+def test_search_scans_no_table_whatever_it_is_asked_for(app, many):
+    with app.app_context():
+        session = db.session()
+        for wanted in ("c-17", "reason 7", str(uuid4()), "0123abcd"):
+            found = plans_of(session, lambda: search._place(session, many, wanted))  # noqa: B023
+            assert found and [plan for plan in found if scans(plan)] == [], wanted
+        db.session.remove()
 
 
 def test_counts_read_no_more_than_they_show(app, many, now):
