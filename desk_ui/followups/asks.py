@@ -91,8 +91,10 @@ def _why_it_ended(row: Row, scene: Scene, foresight: Foresight) -> list[str]:
     when = words.relative(row.updated_at, scene.now, scene.zone)
     verdict = foresight.verdict
     if row.status == Status.CANCELLED:
-        who = row.cancelled_by
+        who, opted_out = row.cancelled_by, refusals.with_opt_out(row.cancelled_by)
         ended = _("It was cancelled %(when)s by %(who)s.", when=when, who=who) if who else ""
+        if opted_out:
+            ended = _("It was cancelled %(when)s: opted out by %(who)s.", when=when, who=opted_out)
         return [one for one in (ended, _then(foresight, scene)) if one]
     if row.status != Status.BLOCKED:
         return []
@@ -146,9 +148,11 @@ def revoke(row: Row, scene: Scene) -> Ask:
         says=[
             _("No agent may write to this customer any more."),
             *_cancelled_with_it(waiting),
+            *_out_of_reach(waiting),
             _("It can't be undone here: only a message from the customer reopens the contact."),
         ],
         facts=_of_contact(row, contact, scene),
+        fields=[Field("reason", _("Why"), hint=_("It is kept in the audit."), required=False)],
         verb=_revoke_verb(waiting.followups),
         kind="danger",
         url=url_for("followups.revoke", tenant=g.tenant.key, followup_id=row.id),
@@ -179,6 +183,13 @@ def _cancelled_with_it(waiting: customers.Waiting) -> list[str]:
     return [
         _("Cancelled with it: %(followups)s and %(tasks)s, of all agents.", followups=followups, tasks=tasks)
     ]
+
+
+def _out_of_reach(waiting: customers.Waiting) -> list[str]:
+    if not waiting.taken:
+        return []
+    tasks = ngettext("%(n)s task is", "%(n)s tasks are", waiting.taken, n=words.count(waiting.taken))
+    return [_("%(tasks)s with agents already, and may still reach them.", tasks=tasks)]
 
 
 def _of_contact(row: Row, contact: Contact | None, scene: Scene) -> list[tuple[str, str]]:

@@ -131,7 +131,15 @@ def revoke(followup_id: UUID) -> Response:
 
     def act() -> int | None:
         was_open = _is_open(customer, version_shown())
-        cancelled = contacts.revoke(db.session(), g.tenant, customer, by="operator", actor=actor(), now=g.now)
+        cancelled = contacts.revoke(
+            db.session(),
+            g.tenant,
+            customer,
+            by="operator",
+            actor=actor(),
+            now=g.now,
+            reason=request.form.get("reason", "").strip() or None,
+        )
         commit(db.session(), "console.followups.revoke")
         return cancelled if was_open else None
 

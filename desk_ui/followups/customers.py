@@ -16,10 +16,14 @@ from models.tenants import Tenant
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What an opt-out cancels: pending follow-ups and queued tasks of all agents, to one above the cap."""
+    """What an opt-out cancels: pending follow-ups and queued tasks of all agents, to one above the cap.
+
+    `taken` are the tasks that agents have already, which it can't call back.
+    """
 
     followups: int
     tasks: int
+    taken: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,12 @@ def waiting(session: Session, tenant: Tenant, customer: str) -> Waiting:
         FollowUp.customer == customer,
         FollowUp.status == Status.PENDING.value,
     )
-    tasks = select(AgentTask.id).where(
-        AgentTask.tenant_id == tenant.id,
-        AgentTask.customer == customer,
-        AgentTask.status == TaskStatus.QUEUED.value,
+    tasks = select(AgentTask.id).where(AgentTask.tenant_id == tenant.id, AgentTask.customer == customer)
+    queued, taken = (
+        _count(session, tasks.where(AgentTask.status == status.value))
+        for status in (TaskStatus.QUEUED, TaskStatus.DISPATCHED)
     )
-    return Waiting(_count(session, followups), _count(session, tasks))
+    return Waiting(_count(session, followups), queued, taken)
 
 
 def _count(session: Session, query: Select[Any]) -> int:

@@ -90,6 +90,11 @@ class DetailView:
         return lead(self)
 
     @property
+    def opted_out_by(self) -> str:
+        how = self.contact.revoked_by if self.contact else None
+        return _("by %(who)s", who=refusals.opted_out_by(how)) if how else ""
+
+    @property
     def contact_mark(self) -> Mark:
         if self.contact is None:
             return Mark("ring", "idle", _("Never messaged"))
@@ -260,6 +265,9 @@ def _ended(view: DetailView) -> str:
     if row.status == Status.BLOCKED:
         why = words.block(row.blocked_reason)
         return _("Blocked %(when)s: %(why)s. Nothing was sent.", when=when, why=why)
+    opted_out = refusals.with_opt_out(row.cancelled_by)
+    if opted_out:
+        return _("Cancelled %(when)s: opted out by %(who)s. Nothing was sent.", when=when, who=opted_out)
     if row.cancelled_by:
         return _("Cancelled %(when)s by %(who)s. Nothing was sent.", when=when, who=row.cancelled_by)
     return _("Cancelled %(when)s. Nothing was sent.", when=when)

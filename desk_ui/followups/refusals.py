@@ -1,6 +1,6 @@
 """Why an act on a follow-up can't be done: the button says it, and the route asks the same."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from flask_babel import gettext as _
 
@@ -10,6 +10,9 @@ from desk_ui.permissions import Permission, refusal
 from models.errors import OptedOut
 from models.followups import transitions
 from models.followups.records import Contact, ContactState, FollowUp, Status
+
+MINUTE = timedelta(minutes=1)
+_OPT_OUT = "opt-out ("
 
 
 def to_cancel(row: Row | FollowUp) -> str | None:
@@ -32,10 +35,33 @@ def to_rearm(row: Row | FollowUp, contact: Contact | None) -> str | None:
 
 def to_revoke(contact: Contact | None, now: datetime) -> str | None:
     if contact is not None and contact.state == ContactState.REVOKED:
-        if contact.revoked_at is None:
+        if contact.revoked_at is None or contact.revoked_by is None:
             return _("This customer opted out already.")
-        return _("This customer opted out already, %(when)s.", when=words.distance(contact.revoked_at, now))
+        who, when = opted_out_by(contact.revoked_by), just(contact.revoked_at, now)
+        return _("Opted out by %(who)s, %(when)s.", who=who, when=when)
     return _role()
+
+
+def opted_out_by(how: str) -> str:
+    """Who or what opted a customer out, in words; a person by their own name."""
+    return {
+        "keyword": _("a message of theirs"),
+        "channel": _("the channel"),
+        "operator": _("an operator"),
+        "api": _("the API"),
+    }.get(how, how)
+
+
+def just(at: datetime, now: datetime) -> str:
+    """`just now` within the minute, then `4 min ago`."""
+    return _("just now") if now - at < MINUTE else words.distance(at, now)
+
+
+def with_opt_out(cancelled_by: str | None) -> str | None:
+    """By whom the customer was opted out where that cancelled it; None where it was cancelled by itself."""
+    if not cancelled_by or not cancelled_by.startswith(_OPT_OUT):
+        return None
+    return opted_out_by(cancelled_by.removeprefix(_OPT_OUT).removesuffix(")"))
 
 
 def pending_already() -> str:

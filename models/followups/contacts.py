@@ -9,7 +9,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from models import audit, bulk, locks, outbox, text
-from models.actors import Actor
+from models.actors import Actor, ActorType
 from models.errors import NotFound, OptedOut
 from models.followups import cancelling
 from models.followups.records import Contact, ContactState, ErasedOptOut, RevokeEvent
@@ -78,15 +78,25 @@ def heard(
         _move(session, contact, ContactState.GRANTED, actor=_themself(contact), purpose="message", now=now)
 
 
-def revoke(session: Session, tenant: Tenant, customer: str, *, by: str, actor: Actor, now: datetime) -> int:
+def revoke(
+    session: Session,
+    tenant: Tenant,
+    customer: str,
+    *,
+    by: str,
+    actor: Actor,
+    now: datetime,
+    reason: str | None = None,
+) -> int:
     """Opt the customer out: all their pending follow-ups and queued tasks are cancelled with it.
 
-    `by` says how (keyword, channel, operator, api). Returns how many follow-ups were cancelled; doing it
-    again changes nothing.
+    `by` says how (keyword, channel, operator, api), and `reason`, which the audit keeps, why. Returns how
+    many follow-ups were cancelled; doing it again changes nothing.
     """
     text.required(customer, "customer")
     text.required(by, "by")
-    return _revoke(session, tenant, customer, by=by, at=now, actor=actor, now=now)
+    why = text.optional(reason, "reason")
+    return _revoke(session, tenant, customer, by=by, at=now, actor=actor, now=now, reason=why)
 
 
 def _revoke(
@@ -98,18 +108,22 @@ def _revoke(
     at: datetime,
     actor: Actor | None,
     now: datetime,
+    reason: str | None = None,
 ) -> int:
-    contact = _ensure(session, tenant, customer, purpose=by, actor=actor, now=now, state=ContactState.REVOKED)
+    why = reason or by
+    contact = _ensure(
+        session, tenant, customer, purpose=why, actor=actor, now=now, state=ContactState.REVOKED
+    )
     made = contact.revoked_at is None and contact.state == ContactState.REVOKED
     already = contact.state == ContactState.REVOKED and not made
     if already and by != "keyword":
         return 0
     session.add(RevokeEvent(tenant_id=tenant.id, customer=customer, at=at, source=by))
     contact.revoked_at = max(at, contact.revoked_at) if already and contact.revoked_at else at
-    contact.revoked_by = by
+    contact.revoked_by = who = _who(by, actor)
     hand = actor or _themself(contact)
     if not already and not made:
-        _move(session, contact, ContactState.REVOKED, actor=hand, purpose=by, now=now)
+        _move(session, contact, ContactState.REVOKED, actor=hand, purpose=why, now=now)
     if not already:
         outbox.enqueue(
             session,
@@ -120,8 +134,14 @@ def _revoke(
             now=now,
         )
     return cancelling.cancel_all(
-        session, tenant.id, customer, by=f"opt-out ({by})", purpose="opted_out", actor=hand, now=now
+        session, tenant.id, customer, by=f"opt-out ({who})", purpose="opted_out", actor=hand, now=now
     )
+
+
+def _who(by: str, actor: Actor | None) -> str:
+    """How it was done, or the person who did it, cut to what is stored with words around it."""
+    person = actor is not None and actor.type is ActorType.OPERATOR
+    return actor.label[:180] if actor and person and by == "operator" else by
 
 
 def _ensure(

@@ -49,9 +49,9 @@ class Foresight:
 
 
 def full_until(ceiling: Ceiling, fired: Sequence[datetime], at: datetime) -> datetime | None:
-    """The last moment at which `ceiling` stops a customer fired at `fired`; None where it lets through at `at`.
+    """The last moment at which `ceiling` stops a customer fired at `fired`; None if it does not at `at`.
 
-    Nothing else may fire for them until then.
+    It holds as long as nothing else fires for them until then.
     """
     if len(fired) < ceiling.fires:
         return None

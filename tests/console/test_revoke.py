@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import update
 
 from models import clock
 from models.followups import contacts
@@ -57,7 +58,7 @@ def test_revoke_closes_the_contact_and_cancels_all_that_waits(desk, acme, lead, 
     assert answer.status == 303
     assert "Opted c-1 out, and cancelled 2 follow-ups." in lead.follow(answer).text
     contact = contact_of(desk)
-    assert (contact.state, contact.revoked_by) == ("revoked", "operator")
+    assert (contact.state, contact.revoked_by) == ("revoked", "lead@acme.test")
     statuses = desk.tell(
         lambda session: sorted(
             (row.customer, row.status) for row in session.query(FollowUp.customer, FollowUp.status)
@@ -68,6 +69,20 @@ def test_revoke_closes_the_contact_and_cancels_all_that_waits(desk, acme, lead, 
     [event] = desk.audit("contact.revoked")
     assert (event.actor_label, event.purpose, event.result) == ("lead@acme.test", "operator", "success")
     assert len(desk.audit("followup.cancelled")) == 2
+    says = "Opted out by lead@acme.test, just now."
+    assert says in lead.open(f"{LIST}/{three.id}").text and says in asked(lead, three).text
+    assert lead.open(f"{LIST}?tab=cancelled").text.count("opted out by lead@acme.test") == 2
+
+
+def test_revoke_keeps_the_reason_in_the_audit_when_one_is_given(desk, acme, lead, three):
+    lead.press(form_of(lead, three), reason="wrote to the shop")
+    assert [event.purpose for event in desk.audit("contact.revoked")] == ["wrote to the shop"]
+
+
+def test_revoke_names_what_it_cannot_call_back_when_an_agent_has_it(desk, acme, lead, three):
+    assert "may still reach them" not in asked(lead, three).text
+    desk.tell(lambda session: session.execute(update(AgentTask).values(status="dispatched")))
+    assert "1 task is with agents already, and may still reach them." in asked(lead, three).text
 
 
 def test_revoke_shows_the_page_as_it_is_then_when_htmx_asks(desk, acme, lead):
@@ -86,7 +101,7 @@ def test_revoke_changes_nothing_when_the_customer_opted_out_meanwhile(desk, acme
         lambda session: contacts.revoke(session, acme, "c-1", by="channel", actor=SETTER_UP, now=clock.now())
     )
     page = asked(lead, followup)
-    assert "This customer opted out already" in page.text and "data-verb" not in page.html
+    assert "Opted out by the channel, just now." in page.text and "data-verb" not in page.html
     assert "c-1 had opted out already." in lead.follow(lead.press(form)).text
     assert contact_of(desk).revoked_by == "channel"
     assert len(desk.audit("contact.revoked")) == 1
@@ -120,7 +135,7 @@ def test_revoke_is_offered_on_the_page_of_one_in_every_state(desk, acme, lead, t
     assert "Opt this customer out" in lead.open(f"{LIST}/{three.id}").text
     lead.press(form_of(lead, three))
     page = lead.open(f"{LIST}/{three.id}")
-    assert "This customer opted out already" in page.text
+    assert "Opted out by lead@acme.test, just now." in page.text
     assert "/revocation" not in page.html
 
 
