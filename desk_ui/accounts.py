@@ -7,7 +7,7 @@ from flask_security.core import RoleMixin, UserMixin
 from flask_security.datastore import UserDatastore
 from sqlalchemy import select
 
-from models import operators
+from models import accounts
 from models.base import db
 from models.operators import Operator, Role
 from models.tenants import Tenant
@@ -52,7 +52,7 @@ class Accounts(UserDatastore):
         if not is_storable(str(wanted)):
             return None
         if name == "fs_uniquifier":
-            known = operators.signed_in(db.session(), wanted)
+            known = accounts.of_session(db.session(), wanted)
             return Account(*known) if known else None
         found = db.session.scalars(select(Operator).where(getattr(Operator, name) == wanted)).one_or_none()
         return Account(found) if found else None

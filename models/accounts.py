@@ -1,9 +1,10 @@
 """What belongs to an account whatever its roles: signing in, on or off, its time zone, who may act on it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import uuid4
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from models import audit, locks, operators
@@ -12,6 +13,22 @@ from models.clock import zones
 from models.errors import Invalid, NotFound
 from models.operators import Membership, Operator, Role
 from models.tenants import PLATFORM, Tenant
+
+_OF_SESSION = (
+    select(Operator, Tenant, Membership.role)
+    .outerjoin(Membership, Membership.operator_id == Operator.id)
+    .outerjoin(Tenant, Tenant.id == Membership.tenant_id)
+    .where(Operator.fs_uniquifier == bindparam("fs_uniquifier"))
+    .order_by(Tenant.key)
+)
+
+
+def of_session(session: Session, fs_uniquifier: str) -> tuple[Operator, Sequence[tuple[Tenant, Role]]] | None:
+    """Whose sessions `fs_uniquifier` names, with their memberships: one statement, since each page asks."""
+    rows = session.execute(_OF_SESSION, {"fs_uniquifier": fs_uniquifier}).all()
+    if not rows:
+        return None
+    return rows[0][0], [(tenant, Role(role)) for _operator, tenant, role in rows if tenant is not None]
 
 
 def member(session: Session, tenant: Tenant, operator_id: int) -> tuple[Operator, Role]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import uuid4
 
-from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, bindparam, delete, select
+from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models import audit, locks, text
@@ -226,25 +226,6 @@ def memberships(session: Session, operator: Operator) -> Sequence[tuple[Tenant, 
         .order_by(Tenant.key)
     )
     return [(tenant, Role(role)) for tenant, role in rows]
-
-
-_SIGNED_IN = (
-    select(Operator, Tenant, Membership.role)
-    .outerjoin(Membership, Membership.operator_id == Operator.id)
-    .outerjoin(Tenant, Tenant.id == Membership.tenant_id)
-    .where(Operator.fs_uniquifier == bindparam("session_of"))
-    .order_by(Tenant.key)
-)
-
-
-def signed_in(
-    session: Session, fs_uniquifier: str
-) -> tuple[Operator, Sequence[tuple[Tenant, Role]]] | None:
-    """Whose sessions `fs_uniquifier` names, with their `memberships`: one statement, since each page asks."""
-    rows = session.execute(_SIGNED_IN, {"session_of": fs_uniquifier}).all()
-    if not rows:
-        return None
-    return rows[0][0], [(tenant, Role(role)) for _operator, tenant, role in rows if tenant is not None]
 
 
 def make_link(session: Session, operator: Operator, *, actor: Actor, now: datetime) -> str:

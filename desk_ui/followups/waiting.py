@@ -16,7 +16,7 @@ from models.followups.records import TaskStatus
 from models.followups.stranded import WaitingTask, waiting_tasks
 
 MOST_COUNTED = 100
-MOST_SHOWN = 20
+MOST_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, bindparam, select
+from sqlalchemy import ColumnElement, Integer, Select, bindparam, select
 from sqlalchemy.orm import Session
 
 from models import attention
 from models.attention import Stranded
+from models.base import table_of
 from models.followups.firing import agents_with_pending
 from models.followups.records import UNFINISHED, AgentTask, FollowUp, Status
 from models.tenants import Feature, with_feature
@@ -96,25 +99,26 @@ def waiting_tasks(
 
     With `agent` or `customer`, only theirs.
     """
-    query = (
-        select(
-            AgentTask.id,
-            AgentTask.followup_id,
-            AgentTask.agent,
-            AgentTask.customer,
-            AgentTask.status,
-            AgentTask.updated_at,
-        )
-        .where(
-            AgentTask.tenant_id == tenant_id,
-            is_unfinished(),
-            AgentTask.updated_at <= before,
-        )
-        .order_by(AgentTask.updated_at, AgentTask.id)
-        .limit(limit)
+    given = {name: value for name, value in (("agent", agent), ("customer", customer)) if value is not None}
+    values = {"tenant": tenant_id, "before": before, "most": limit, **given}
+    found = session.execute(_waiting(frozenset(given)), values)
+    return [WaitingTask(*row) for row in found]
+
+
+def of_waiting_tasks() -> Select[Any]:
+    """The follow-ups whose tasks `waiting_tasks` names, by the parameters `tenant` and `before`."""
+    of = table_of(AgentTask).c
+    return select(of.followup_id).where(
+        of.tenant_id == bindparam("tenant"), is_unfinished(), of.updated_at <= bindparam("before")
     )
-    if agent is not None:
-        query = query.where(AgentTask.agent == agent)
-    if customer is not None:
-        query = query.where(AgentTask.customer == customer)
-    return [WaitingTask(*row) for row in session.execute(query)]
+
+
+@cache
+def _waiting(names: frozenset[str]) -> Select[Any]:
+    """The statement of `waiting_tasks`, which every list page asks, narrowed by `names`."""
+    of = table_of(AgentTask).c
+    conditions = [of.tenant_id == bindparam("tenant"), is_unfinished(), of.updated_at <= bindparam("before")]
+    conditions += [of[name] == bindparam(name) for name in sorted(names)]
+    columns = (of.id, of.followup_id, of.agent, of.customer, of.status, of.updated_at)
+    query = select(*columns).where(*conditions).order_by(of.updated_at, of.id)
+    return query.limit(bindparam("most", type_=Integer))
