@@ -1,8 +1,10 @@
 """The console's addresses: which belong to it, how tenants stand in them, and where a redirect may lead."""
 
-from urllib.parse import urlsplit
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
 
-from flask import Flask
+from flask import Flask, current_app, g, url_for
 from werkzeug.routing import BaseConverter, IntegerConverter, Map, ValidationError
 
 from desk_ui.paging import LARGEST_ID
@@ -10,6 +12,15 @@ from models.tenants import RESERVED_KEYS
 
 # These answer machines: problem documents and plain text, never pages.
 _OUTSIDE = frozenset({"api", "hooks", "healthz", "readyz", "metrics", "problems"})
+
+
+SHAPES = "desk_addresses"
+# Stands in the shape of an address where the tenant's key goes.
+TENANT = "the-tenant-at-hand"
+
+
+# What stands for itself in a query.
+UNQUOTED = "!$'()*,/:;?@"
 
 
 class TenantKey(BaseConverter):
@@ -33,6 +44,23 @@ class RowId(IntegerConverter):
 def register(app: Flask) -> None:
     """Must run before any rule of the console is added."""
     app.url_map.converters.update(tenant=TenantKey, id=RowId)
+    app.extensions[SHAPES] = {}
+
+
+def in_tenant(endpoint: str, **names: Any) -> str:
+    """The address of `endpoint` in the tenant at hand, made of its shape, which a process builds once.
+
+    `names` are what else the rule holds, always the same for one endpoint.
+    """
+    shapes: dict[str, str] = current_app.extensions[SHAPES]
+    if endpoint not in shapes:
+        shapes[endpoint] = url_for(endpoint, tenant=TENANT, **names)
+    return shapes[endpoint].replace(TENANT, g.tenant.key)
+
+
+def asking(path: str, params: Mapping[str, str]) -> str:
+    """`path` with `params` as its query, written as Werkzeug writes it."""
+    return f"{path}?{urlencode(params, safe=UNQUOTED)}" if params else path
 
 
 def outside_console(path: str) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from flask_babel import lazy_gettext as _l
+from desk_ui.translating import lazy_gettext as _l
 
 
 @dataclass(frozen=True, slots=True)

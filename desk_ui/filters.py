@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 from models import text
@@ -54,11 +55,11 @@ class Filters:
 
     def as_params(self, **changes: Any) -> dict[str, str]:
         """The address's parameters, defaults left out."""
-        changed = replace(self, **changes)
+        changed = replace(self, **changes) if changes else self
         given = {one: getattr(changed, one.name) for one in fields(changed)}
         return {one.name: str(value) for one, value in given.items() if value and value != one.default}
 
-    @property
+    @cached_property
     def narrows(self) -> dict[str, str]:
         """The filters that are set, without the tab."""
         return {name: value for name, value in self.as_params().items() if name != "tab"}

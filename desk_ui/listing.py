@@ -10,6 +10,7 @@ from uuid import UUID
 from flask import current_app, g, request, url_for
 from flask_babel import gettext as _
 
+from desk_ui.addresses import asking, in_tenant
 from desk_ui.filters import Filters
 from desk_ui.paging import Cursor, Page, TooSlow
 from desk_ui.requests import settings_of
@@ -113,7 +114,14 @@ class Listing(Generic[F, R]):
         return self._address(**self.filters.as_params(**changes))
 
     def _address(self, **params: str) -> str:
-        return url_for(self.endpoint, tenant=g.tenant.key, **self.where, **params)
+        return asking(self.bare, params)
+
+    @cached_property
+    def bare(self) -> str:
+        """The list's address without anything that it is asked."""
+        if not self.where:
+            return in_tenant(self.endpoint)
+        return url_for(self.endpoint, tenant=g.tenant.key, **self.where)
 
     def url_after(self, cursor: str) -> str:
         return self._address(**self.filters.as_params(), after=cursor)
@@ -130,7 +138,7 @@ class Listing(Generic[F, R]):
     def counts_url(self) -> str:
         """Where the tabs come from with their counts."""
         area = self.endpoint.partition(".")[0]
-        return url_for(f"{area}.counts", tenant=g.tenant.key, **self.filters.as_params())
+        return asking(in_tenant(f"{area}.counts"), self.filters.as_params())
 
     @property
     def chips(self) -> list[tuple[str, str, str]]:

@@ -4,14 +4,14 @@ from datetime import datetime
 
 from flask import Flask, g, get_flashed_messages, request, session
 from flask_babel import Babel
-from flask_babel import lazy_gettext as _l
 from flask_wtf.csrf import generate_csrf
 
-from desk_ui import areas, charts, declared, translating, words
+from desk_ui import areas, charts, declared, frame, translating, words
 from desk_ui.auth import THEMES
 from desk_ui.rows import slot
 from desk_ui.sweeps import lines, telling
 from desk_ui.translating import gettext as _
+from desk_ui.translating import lazy_gettext as _l
 from models.tenants import Tenant
 
 
@@ -95,6 +95,7 @@ def register(app: Flask) -> None:
         words=words,
         slot=slot,
         drawn=charts,
+        frame=frame.drawn,
         telling=telling,
         csrf_token=generate_csrf,
         session=session,
@@ -103,3 +104,4 @@ def register(app: Flask) -> None:
     for name, template in (("ui", "ui"), ("lists", "list"), ("charts", "charts")):
         app.jinja_env.globals[name] = app.jinja_env.get_template(f"components/{template}.html").module
     lines.register(app)
+    frame.register(app)

@@ -5,10 +5,10 @@ from zoneinfo import ZoneInfo
 
 from babel.dates import get_day_names, get_month_names
 from babel.numbers import format_decimal
-from flask_babel import lazy_gettext as _l
 
 from desk_ui.paging import MOST_COUNTED
 from desk_ui.translating import gettext as _
+from desk_ui.translating import lazy_gettext as _l
 from models.actors import ActorType
 from models.followups.records import Block, ContactState
 from models.operators import Role
@@ -62,6 +62,8 @@ AUDITED = {
     "agent.released": _l("Agent released"),
     "tenant.added": _l("Tenant added"),
     "tenant.changed": _l("Tenant changed"),
+    "tenant.feature_on": _l("Switched on"),
+    "tenant.feature_off": _l("Switched off"),
     "tenant.erased": _l("Tenant erased"),
     "operator.added": _l("Operator added"),
     "operator.role_changed": _l("Role changed"),
@@ -167,8 +169,8 @@ def day_and_time(at: datetime, now: datetime, zone: str) -> str:
     if days == -1:
         return _("yesterday %(clock)s", clock=clock(at, zone))
     if local.year == today.year:
-        return f"{_DAYS[local.weekday()]} {local.day} {_MONTHS[local.month]} {local:%H:%M}"
-    return f"{local.day} {_MONTHS[local.month]} {local.year} {local:%H:%M}"
+        return f"{_DAYS[local.weekday()]} {local.day} {_MONTHS[local.month]} {_hour(local)}"
+    return f"{local.day} {_MONTHS[local.month]} {local.year} {_hour(local)}"
 
 
 def exact(at: datetime, zone: str) -> str:
@@ -178,12 +180,17 @@ def exact(at: datetime, zone: str) -> str:
     # Where a zone has no letters of its own, its name is a bare offset.
     named = name if name.isalpha() else f"UTC{name}"
     day = f"{_DAYS[local.weekday()]} {local.day} {_MONTHS[local.month]} {local.year}"
-    return f"{day}, {local:%H:%M:%S} {named}"
+    return f"{day}, {_hour(local)}:{local.second:02} {named}"
 
 
 def clock(at: datetime, zone: str) -> str:
     """`14:03`, in `zone`."""
-    return at.astimezone(ZoneInfo(zone)).strftime("%H:%M")
+    return _hour(at.astimezone(ZoneInfo(zone)))
+
+
+def _hour(local: datetime) -> str:
+    # By strftime it takes four times as long.
+    return f"{local.hour:02}:{local.minute:02}"
 
 
 def number(value: int) -> str:

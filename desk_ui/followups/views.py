@@ -4,21 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
-from flask import current_app, g, url_for
-from flask_babel import lazy_gettext as _l
 from markupsafe import Markup
 
 from desk_ui import words
-from desk_ui.followups import queries
+from desk_ui.addresses import asking, in_tenant
+from desk_ui.followups import queries, refusals
 from desk_ui.followups.queries import Entry, Filters, Row, Scene, Tab
 from desk_ui.followups.waiting import Waiting
 from desk_ui.listing import Listing
 from desk_ui.permissions import Permission, refusal
 from desk_ui.rows import Shape, slot
 from desk_ui.translating import gettext as _
+from desk_ui.translating import lazy_gettext as _l
 from models.errors import Conflict
 from models.followups.records import REARMABLE, Block, FollowUp, Status
 
@@ -41,7 +41,9 @@ class Mark:
     word: str
 
 
-def mark(row: Row | FollowUp, *, overdue: bool = False, held: bool = False) -> Mark:
+def mark(row: Row | FollowUp, *, overdue: bool = False, held: bool = False, unfinished: bool = False) -> Mark:
+    if row.status == Status.FIRED and unfinished:
+        return Mark("half", "warn", _("Fired, task not finished"))
     if row.status == Status.PENDING:
         if overdue:
             return Mark("triangle", "bad", _("Overdue"))
@@ -81,6 +83,9 @@ def aside(row: Row, scene: Scene) -> str:
     if row.status == Status.BLOCKED:
         return words.block(row.blocked_reason)
     if row.status == Status.CANCELLED:
+        opted_out = refusals.with_opt_out(row.cancelled_by)
+        if opted_out:
+            return _("opted out by %(who)s", who=opted_out)
         return _("by %(who)s", who=row.cancelled_by) if row.cancelled_by else ""
     if row.status == Status.FIRED:
         return _("was due %(when)s", when=words.relative(row.at, scene.now, scene.zone))
@@ -124,7 +129,7 @@ class Addresses:
     @classmethod
     def of(cls, query: str) -> Self:
         """Each with the list's own `query`, to come back to."""
-        back: dict[str, Any] = {"list": query or None}
+        back = {"list": query} if query else {}
         return cls(
             shown=cls._address("show", back),
             cancel=cls._address("cancel", {}),
@@ -133,9 +138,9 @@ class Addresses:
         )
 
     @staticmethod
-    def _address(endpoint: str, given: dict[str, Any]) -> str:
-        url = url_for(f"followups.{endpoint}", tenant=g.tenant.key, followup_id=NIL, **given)
-        return url.replace(str(NIL), slot("id"))
+    def _address(endpoint: str, given: dict[str, str]) -> str:
+        path = in_tenant(f"followups.{endpoint}", followup_id=NIL)
+        return asking(path.replace(str(NIL), slot("id")), given)
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,7 @@ class ListView(Listing[Filters, Row]):
         "reason": _l("Reason"),
         "customer": _l("Customer"),
         "blocked": _l("Blocked"),
+        "task": _l("Task"),
         "since": _l("From"),
         "until": _l("Before"),
     }
@@ -174,11 +180,14 @@ class ListView(Listing[Filters, Row]):
     def shown_value(self, name: str, value: str) -> str:
         if name == "blocked":
             return words.block(value)
+        if name == "task":
+            return _("not finished")
         return value.replace("T", " ") if name in ("since", "until") else value
 
     def url_of_tab(self, tab: Tab) -> str:
-        """Without the cause, which only one tab has."""
-        return self.url(tab=tab, blocked=self.filters.blocked if tab is Tab.BLOCKED else None)
+        """Without the cause and the task, which only one tab has."""
+        blocked = self.filters.blocked if tab is Tab.BLOCKED else None
+        return self.url(tab=tab, blocked=blocked, task=self.filters.task if tab is Tab.FIRED else None)
 
     @property
     def later(self) -> str:
@@ -196,35 +205,39 @@ class ListView(Listing[Filters, Row]):
         """The page of one follow-up, which leads back to this list."""
         return self.addresses.shown.replace(slot("id"), str(followup_id))
 
-    def drawn(self, row: Callable[[str, bool], str]) -> Markup:
-        """The rows, of which each kind is drawn once: `row(acts, gone)` is the template's shape of one."""
-        shapes: dict[tuple[str, bool], Shape] = {}
-        states: dict[tuple[str, bool, bool], Markup] = {}
-        found = []
+    def drawn(self, row: Callable[[str, bool, Mark], str]) -> Markup:
+        """The rows. The template's `row(acts, gone, mark)` draws the shape of those that stand alike."""
+        shapes: dict[tuple[str, bool, bool], Shape] = {}
+        belongs, found = self.filters.tab.status, []
         for one in self.page.rows:
-            kind = self._kind(one)
-            if kind not in shapes:
-                shapes[kind] = Shape(row(*kind))
-            stands = (one.status, one.overdue, one.held or self.scene.paused)
-            if stands not in states:
-                seen = mark(one, overdue=stands[1], held=stands[2])
-                states[stands] = current_app.jinja_env.globals["ui"].state(seen)  # type: ignore[attr-defined]
-            found.append(shapes[kind].filled(self._values(one, states[stands])))
+            late = one.overdue if one.status == Status.PENDING else one.id in self.unfinished
+            stands = (one.status, late, one.held or self.scene.paused)
+            if stands not in shapes:
+                seen = mark(one, overdue=late, held=stands[2], unfinished=late)
+                shapes[stands] = Shape(row(*self._kind(one, belongs), seen))
+            found.append(shapes[stands].filled(self._values(one)))
         return Markup("".join(found))
 
-    def _kind(self, row: Row) -> tuple[str, bool]:
+    @cached_property
+    def unfinished(self) -> frozenset[UUID | None]:
+        """The fired ones on this page whose task waits for too long."""
+        if self.filters.task and self.filters.tab is Tab.FIRED:
+            return frozenset(row.id for row in self.page.rows)
+        return frozenset(task.followup_id for task in self.waiting.tasks) if self.waiting else frozenset()
+
+    @staticmethod
+    def _kind(row: Row, belongs: Status) -> tuple[str, bool]:
         """Which acts a row has (`waiting`, `over` or none), and whether it left the tab."""
-        if row.status != self.filters.tab.status:
+        if row.status != belongs:
             return "", True
         if row.status == Status.PENDING:
             return "waiting", False
         return ("over" if row.status in REARMABLE else ""), False
 
-    def _values(self, row: Row, state: Markup) -> dict[str, object]:
+    def _values(self, row: Row) -> dict[str, object]:
         at, zone = self._when(row), self.scene.zone
         return {
             "id": row.id,
-            "state": state,
             "at": at.isoformat(),
             "when": words.relative(at, self.scene.now, zone),
             "exact": words.exact(at, zone),

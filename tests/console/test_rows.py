@@ -10,10 +10,15 @@ def test_shape_is_filled_in_with_each_rows_own_values():
     assert shape.filled({"id": 2, "name": "c-2"}) == '<a href="/2">c-2</a> c-2'
 
 
-def test_shape_escapes_what_is_no_markup():
-    shape = Shape(slot("state") + slot("text"))
-    filled = shape.filled({"state": Markup("<b>on</b>"), "text": "<i> \"&' %s {id}"})
-    assert filled == "<b>on</b>&lt;i&gt; &#34;&amp;&#39; %s {id}"
+def test_shape_escapes_every_value():
+    shape = Shape(Markup("<b>{}</b>{}").format(slot("state"), slot("text")))
+    filled = shape.filled({"state": "on & off", "text": "<i> \"&' %s {id}"})
+    assert filled == "<b>on &amp; off</b>&lt;i&gt; &#34;&amp;&#39; %s {id}"
+
+
+def test_shape_keeps_values_apart_when_one_holds_the_edge_of_a_slot():
+    shape = Shape(Markup("{}|{}").format(slot("a"), slot("b")))
+    assert shape.filled({"a": "<\0", "b": "\0>"}) == "&lt;\0|\0&gt;"
 
 
 def test_shape_fails_when_a_value_is_missing():
