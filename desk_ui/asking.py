@@ -34,8 +34,9 @@ class Ask:
     """One question. `says` are its sentences, `facts` names and values, `note` what changed meanwhile.
 
     `verb` stands on the button and names the number where there are several; `kind` is `primary`, or
-    `danger` for what reaches a customer or can't be undone. With `refusal` the button is off and says why.
-    `hidden` goes with the form, the row's version among it; with `once` the form acts once.
+    `danger` for what reaches a customer or can't be undone. With `refusal` the note says why, nothing is to
+    be filled in, and the button is off. `hidden` goes with the form, the row's version among it; with
+    `once` the form acts once.
     """
 
     title: str

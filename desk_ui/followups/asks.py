@@ -24,9 +24,11 @@ LATER = timedelta(hours=1)
 def reschedule(row: Row, scene: Scene) -> Ask:
     """Another time for a pending one; the field holds its own time, or in an hour where that is past."""
     at = max(row.at, scene.now + LATER) if row.at <= scene.now else row.at
+    refusal = refusals.to_reschedule(row)
+    then = _("It waits for the new time, and is judged by the policy then. Nothing is sent now.")
     return Ask(
         title=_("Reschedule the follow-up to %(customer)s", customer=row.customer),
-        says=[_("It waits for the new time, and is judged by the policy then. Nothing is sent now.")],
+        says=[] if refusal else [then],
         facts=_facts(row, scene),
         fields=[
             Field(
@@ -41,7 +43,7 @@ def reschedule(row: Row, scene: Scene) -> Ask:
         url=url_for("followups.reschedule", tenant=g.tenant.key, followup_id=row.id),
         back=back(row),
         hidden=hidden(row),
-        refusal=refusals.to_reschedule(row),
+        refusal=refusal,
     )
 
 
@@ -52,14 +54,14 @@ def rearm(row: Row, scene: Scene) -> Ask:
     foresight = foresee(db.session(), first, declared=scene.declared, now=at)
     free = _free_at(foresight, at)
     twin = customers.pending_twin(db.session(), scene.tenant, row)
+    refusal = refusals.to_rearm(row, foresight.contact) or (refusals.pending_already() if twin else None)
     return Ask(
         title=_("Re-arm the follow-up to %(customer)s", customer=row.customer),
         note=already_pending(twin) if twin else "",
         says=[
             *_why_it_ended(row, scene, foresight),
-            *([_("Earliest: %(at)s.", at=words.day_and_time(free, scene.now, scene.zone))] if free else []),
             *_booked_again(scene, row),
-            _("It is booked anew for the time below, and judged by the policy then. This one stays."),
+            *([] if refusal else _of_the_new_one(free, scene)),
         ],
         facts=_facts(row, scene),
         fields=[
@@ -76,7 +78,7 @@ def rearm(row: Row, scene: Scene) -> Ask:
         url=url_for("followups.rearm", tenant=g.tenant.key, followup_id=row.id),
         back=back(row),
         hidden=hidden(row),
-        refusal=refusals.to_rearm(row, foresight.contact) or (refusals.pending_already() if twin else None),
+        refusal=refusal,
     )
 
 
@@ -108,6 +110,13 @@ def _why_it_ended(row: Row, scene: Scene, foresight: Foresight) -> list[str]:
     stands = _("That still stands: %(says)s.", says=says.rstrip("."))
     # Where the same gate would stop it again, no more is to be said.
     return [told, stands, *([] if verdict.block == row.blocked_reason else [_then(foresight, scene)])]
+
+
+def _of_the_new_one(free: datetime | None, scene: Scene) -> list[str]:
+    found = [_("It is booked anew for the time below, and judged by the policy then. This one stays.")]
+    if free is not None:
+        found.insert(0, _("Earliest: %(at)s.", at=words.day_and_time(free, scene.now, scene.zone)))
+    return found
 
 
 def _free_at(foresight: Foresight, at: datetime) -> datetime | None:
@@ -143,14 +152,16 @@ def revoke(row: Row, scene: Scene) -> Ask:
     """No agent may write to the customer any more: what goes with it, and what alone brings it back."""
     contact = customers.contact(db.session(), scene.tenant, row.customer)
     waiting = customers.waiting(db.session(), scene.tenant, row.customer)
+    refusal = refusals.to_revoke(contact, scene.now)
+    says = [
+        _("No agent may write to this customer any more."),
+        *_cancelled_with_it(waiting),
+        *_out_of_reach(waiting),
+        _("It can't be undone here: only a message from the customer reopens the contact."),
+    ]
     return Ask(
         title=_("Opt %(customer)s out", customer=row.customer),
-        says=[
-            _("No agent may write to this customer any more."),
-            *_cancelled_with_it(waiting),
-            *_out_of_reach(waiting),
-            _("It can't be undone here: only a message from the customer reopens the contact."),
-        ],
+        says=[] if refusal else says,
         facts=_of_contact(row, contact, scene),
         fields=[Field("reason", _("Why"), hint=_("It is kept in the audit."), required=False)],
         verb=_revoke_verb(waiting.followups),
@@ -158,7 +169,7 @@ def revoke(row: Row, scene: Scene) -> Ask:
         url=url_for("followups.revoke", tenant=g.tenant.key, followup_id=row.id),
         back=back(row),
         hidden=hidden(row) | {"version": str(contact.version if contact else 0)},
-        refusal=refusals.to_revoke(contact, scene.now),
+        refusal=refusal,
     )
 
 

@@ -1,6 +1,7 @@
 """What is known of a follow-up's customer: their contact, what else waits for them, what was booked again."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -8,7 +9,8 @@ from uuid import UUID
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
-from desk_ui.followups.queries import Row
+from desk_ui.followups import queries
+from desk_ui.followups.queries import Entry, Row
 from desk_ui.paging import MOST_COUNTED
 from models.followups.records import AgentTask, Contact, FollowUp, Status, TaskStatus
 from models.tenants import Tenant
@@ -85,3 +87,23 @@ def rearmed_as(session: Session, tenant: Tenant, followup_id: UUID) -> Again | N
         .limit(1)
     ).first()
     return Again(*found) if found else None
+
+
+def booking_again(session: Session, tenant: Tenant, again: Again) -> list[Entry]:
+    """Of the audit of `again`, that it was booked, for the timeline of the one it came from."""
+    entries = queries.timeline(session, tenant, again.id)
+    return [
+        replace(entry, detail={**entry.detail, "again": again.id})
+        for entry in entries
+        if entry.action == "followup.rearmed" and not entry.refused
+    ]
+
+
+def rearmed_among(session: Session, tenant: Tenant, ids: Sequence[UUID]) -> frozenset[UUID]:
+    """Which of these, at most a page of them, were booked again."""
+    if not ids:
+        return frozenset()
+    query = select(FollowUp.rearmed_from).where(
+        FollowUp.tenant_id == tenant.id, FollowUp.rearmed_from.in_(ids)
+    )
+    return frozenset(id for id in session.scalars(query) if id is not None)

@@ -121,6 +121,8 @@ def detail(
     thin = queries.one(session, scene, followup.id)
     assert thin is not None
     task, history = asked.task_of(session, scene.tenant, followup)
+    again = customers.rearmed_as(session, scene.tenant, followup.id)
+    since = [*history, *(customers.booking_again(session, scene.tenant, again) if again else [])]
     return DetailView(
         scene=scene,
         row=followup,
@@ -129,11 +131,11 @@ def detail(
         place={"after": after} if after else {},
         foresight=foresight if judged else None,
         contact=foresight.contact,
-        timeline=asked.merged(queries.timeline(session, scene.tenant, followup.id), history),
+        timeline=asked.merged(queries.timeline(session, scene.tenant, followup.id), since),
         deliveries=queries.deliveries(session, scene.tenant, followup.id),
         lines=gate_lines(foresight, scene) if judged else [],
         task=task,
-        again=customers.rearmed_as(session, scene.tenant, followup.id),
+        again=again,
         attention_after=attention_after,
     )
 
@@ -156,8 +158,8 @@ def _gate_name(gate: Gate) -> str:
         Block.REVOKED: _("Opt-out"),
         Block.UNAVAILABLE: _("Silence"),
         None: _("Quiet hours"),
-        Block.DEDUP: _("Repeats"),
-        Block.FREQUENCY: _("Frequency"),
+        Block.DEDUP: _("Older ones"),
+        Block.FREQUENCY: _("Message limit"),
         Block.HOLDOUT: _("Experiment"),
     }[gate.block]
 
@@ -167,7 +169,7 @@ def _says(gate: Gate, foresight: Foresight, scene: Scene) -> str:
     policy = foresight.policy
     if gate.block is Block.FREQUENCY and policy and policy.ceiling:
         return _(
-            "%(n)s of %(most)s messages sent in the last %(span)s",
+            "%(n)s fired in the last %(span)s, limit %(most)s",
             n=foresight.fires,
             most=policy.ceiling.fires,
             span=words.span(policy.ceiling.window),
@@ -179,6 +181,8 @@ def _says(gate: Gate, foresight: Foresight, scene: Scene) -> str:
         return faults or _("This agent is not declared in desk.toml.")
     if gate.block is Block.UNAVAILABLE:
         return _silence(foresight)
+    if gate.block in (None, Block.FREQUENCY) and policy is None:
+        return _("There is no policy")
     passing, stopping = _GATE_SAYS[gate.block]()
     return passing if gate.passes else stopping
 
@@ -207,7 +211,7 @@ _GATE_SAYS: dict[Block | None, Any] = {
     Block.REVOKED: lambda: (_("Not opted out"), _("The customer opted out")),
     None: lambda: (_("The policy has none"), ""),
     Block.DEDUP: lambda: (_("No older one is due for this reason"), _("An older one for this reason is due")),
-    Block.FREQUENCY: lambda: (_("The policy has no ceiling"), ""),
+    Block.FREQUENCY: lambda: (_("The policy has no message limit"), ""),
     Block.HOLDOUT: lambda: (_("Not held out"), _("Held out by the experiment")),
 }
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from flask import abort, current_app, g, request
 
 from desk_ui import declared
-from desk_ui.followups import queries, views
+from desk_ui.followups import customers, queries, views
 from desk_ui.followups.detail import DetailView, detail
 from desk_ui.followups.queries import Filters, Scene
 from desk_ui.followups.waiting import waiting
@@ -17,6 +17,7 @@ from desk_ui.permissions import Permission, requires
 from desk_ui.requests import settings_of
 from models.base import db
 from models.followups import booking
+from models.followups.records import REARMABLE
 
 
 @requires(Permission.SEE)
@@ -24,7 +25,10 @@ def index() -> Any:
     asked, scene = asked_by_address(Filters), scene_at_hand()
     page, notes = asked.read(lambda *given: queries.page(db.session(), scene, *given))
     found = waiting(db.session(), scene, asked.filters)
-    view = views.ListView(asked, page, notes, scene=scene, waiting=found)
+    again: frozenset[UUID] = frozenset()
+    if asked.filters.tab.status in REARMABLE:
+        again = customers.rearmed_among(db.session(), g.tenant, [row.id for row in page.rows])
+    view = views.ListView(asked, page, notes, scene=scene, waiting=found, again=again)
     return render_page("followups/list.html", "list", view=view)
 
 
@@ -55,4 +59,5 @@ def detail_of(followup_id: UUID) -> DetailView | None:
 
 
 def scene_at_hand() -> Scene:
-    return Scene.read(db.session(), g.tenant, declared.at_hand()[0], g.now, g.zone)
+    after = settings_of(current_app).attention_after
+    return Scene.read(db.session(), g.tenant, declared.at_hand()[0], g.now, g.zone, after)

@@ -164,6 +164,7 @@ class ListView(Listing[Filters, Row]):
 
     scene: Scene = field(kw_only=True)
     waiting: Waiting | None = None
+    again: frozenset[UUID] = frozenset()
 
     @property
     def agents(self) -> list[str]:
@@ -207,14 +208,14 @@ class ListView(Listing[Filters, Row]):
 
     def drawn(self, row: Callable[[str, bool, Mark], str]) -> Markup:
         """The rows. The template's `row(acts, gone, mark)` draws the shape of those that stand alike."""
-        shapes: dict[tuple[str, bool, bool], Shape] = {}
+        shapes: dict[tuple[str, bool, bool, bool], Shape] = {}
         belongs, found = self.filters.tab.status, []
         for one in self.page.rows:
             late = one.overdue if one.status == Status.PENDING else one.id in self.unfinished
-            stands = (one.status, late, one.held or self.scene.paused)
+            stands = (one.status, late, one.held or self.scene.paused, one.id in self.again)
             if stands not in shapes:
                 seen = mark(one, overdue=late, held=stands[2], unfinished=late)
-                shapes[stands] = Shape(row(*self._kind(one, belongs), seen))
+                shapes[stands] = Shape(row(*self._kind(one, belongs, again=stands[3]), seen))
             found.append(shapes[stands].filled(self._values(one)))
         return Markup("".join(found))
 
@@ -226,13 +227,13 @@ class ListView(Listing[Filters, Row]):
         return frozenset(task.followup_id for task in self.waiting.tasks) if self.waiting else frozenset()
 
     @staticmethod
-    def _kind(row: Row, belongs: Status) -> tuple[str, bool]:
+    def _kind(row: Row, belongs: Status, *, again: bool) -> tuple[str, bool]:
         """Which acts a row has (`waiting`, `over` or none), and whether it left the tab."""
         if row.status != belongs:
             return "", True
         if row.status == Status.PENDING:
             return "waiting", False
-        return ("over" if row.status in REARMABLE else ""), False
+        return ("over" if row.status in REARMABLE and not again else ""), False
 
     def _values(self, row: Row) -> dict[str, object]:
         at, zone = self._when(row), self.scene.zone
@@ -241,13 +242,19 @@ class ListView(Listing[Filters, Row]):
             "at": at.isoformat(),
             "when": words.relative(at, self.scene.now, zone),
             "exact": words.exact(at, zone),
-            "aside": aside(row, self.scene),
+            "aside": self._aside(row),
             "customer": row.customer,
             "reason": row.reason,
             "agent": row.agent,
             "arm": row.arm,
             "version": row.version,
         }
+
+    def _aside(self, row: Row) -> str:
+        said = aside(row, self.scene)
+        if row.id not in self.again:
+            return said
+        return _("%(said)s; booked again", said=said) if said else _("booked again")
 
     @staticmethod
     def _when(row: Row) -> datetime:

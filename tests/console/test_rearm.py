@@ -139,7 +139,8 @@ def test_rearm_is_off_and_a_conflict_that_leads_on_when_the_same_is_pending(desk
         answer = lead.press(form, htmx=htmx, **WHEN)
         assert answer.status == 409
         assert answer.links["Show the pending one"] == f"{LIST}/{pending.id}"
-        assert f'value="{WHEN["reason"]}"' in answer.html
+        # Nothing is to be filled in where nothing can be done.
+        assert 'name="reason"' not in answer.html and "below" not in answer.text
     assert [event.result for event in desk.audit("followup.rearmed")] == ["refused", "refused"]
 
 
@@ -207,6 +208,20 @@ def test_rearm_shows_what_a_customer_wrote_as_text(desk, acme, lead):
     assert "<script>alert" not in page.html
     answer = lead.press(form_of(lead, followup), htmx=True, **WHEN)
     assert "<script>alert" not in lead.open(answer.headers["HX-Redirect"]).html
+
+
+def test_row_and_page_lead_on_when_it_was_booked_again(desk, acme, lead):
+    followup, other = cancelled(desk, acme), cancelled(desk, acme, customer="c-2")
+    answer = lead.press(form_of(lead, followup), **WHEN)
+    new = answer.headers["Location"]
+    rows = lead.open(f"{LIST}?tab=cancelled")
+    assert rows.text.count("booked again") == 1
+    assert f"{followup.id}/rearming" not in rows.html and f"{other.id}/rearming" in rows.html
+    page = lead.open(f"{LIST}/{followup.id}")
+    assert page.html.count(f'href="{new}"') == 3
+    assert page.links["Show it"] == new
+    assert "Booked again by lead@acme.test: the customer called" in page.text
+    assert "Show it" not in lead.open(new).text
 
 
 def limited(desk, acme):
