@@ -128,7 +128,7 @@ def _tasks(found: Found) -> Thing:
         found.tasks.since,
         ngettext("Task that no agent finished", "Tasks that no agent finished", found.tasks.number),
         f"{heard} {_('The desk gives out none twice; ask whoever runs the agent.')}",
-        _list(tab="fired"),
+        _list(tab="fired", task="unfinished"),
     )
 
 

@@ -325,6 +325,31 @@ def test_list_counts_waiting_tasks_by_their_agents_and_kinds(desk, acme, lead):
     assert "waiting since" not in lead.open(f"{LIST}?customer=c-none").text
 
 
+def test_fired_list_holds_only_those_whose_task_waits_when_it_is_narrowed_to_them(desk, acme, lead):
+    desk.followup(acme, customer="c-waits")
+    fire_all(desk)
+    strand(desk)
+    desk.followup(acme, customer="c-fresh")
+    fire_all(desk)
+    everything = lead.open(f"{LIST}?tab=fired")
+    assert sorted(states(everything).items()) == [
+        ("c-fresh", "Fired"),
+        ("c-waits", "Fired, task not finished"),
+    ]
+    page = lead.open(f"{LIST}?tab=fired&task=unfinished")
+    assert states(page) == {"c-waits": "Fired, task not finished"}
+    assert "Task: not finished" in " ".join(page.text.split())
+    assert f'href="{LIST}?tab=blocked"' in page.html
+    desk.tell(lambda session: session.execute(update(AgentTask).values(status="done")))
+    assert "Nothing matches" in lead.open(f"{LIST}?tab=fired&task=unfinished").text
+
+
+def states(page):
+    """The state in words of each row, by its customer."""
+    found = re.findall(r'<span class="state[^"]*">(?:<svg.*?</svg>)?([^<]*)</span>', page.html, re.DOTALL)
+    return dict(zip(customers(page), [one.strip() for one in found], strict=True))
+
+
 def test_list_names_no_counts_by_agent_when_not_all_waiting_tasks_were_counted(desk, acme, lead, monkeypatch):
     for number in range(3):
         desk.followup(acme, customer=f"c-{number}")

@@ -174,7 +174,8 @@ def test_overview_names_tasks_that_nobody_finished(desk, acme, lead):
     page = lead.open(HOME)
     assert things(page) == [("1", "Task that no agent finished")]
     assert "for over 15 min: the customer may have heard nothing" in page.text
-    assert "1 task not taken" in lead.open(places(page)[0]).text
+    assert places(page) == ["/acme/followups?tab=fired&task=unfinished"]
+    assert "Fired, task not finished" in lead.open(places(page)[0]).text
 
 
 def test_overview_names_dead_deliveries_of_a_week_but_of_a_removed_endpoint(app, desk, acme, lead):

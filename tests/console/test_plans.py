@@ -4,7 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, select, text
 
 from desk_ui import search
 from desk_ui.followups import queries
@@ -14,7 +14,7 @@ from models import bulk, clock
 from models.base import db
 from models.declarations import Declared
 from models.followups import needs
-from models.followups.records import Block, FollowUp
+from models.followups.records import AgentTask, Block, FollowUp
 
 pytestmark = pytest.mark.slow
 
@@ -161,6 +161,42 @@ def test_counts_read_no_more_than_they_show(app, many, now):
         assert counted[Tab.PENDING] == 5_000
         assert counted[Tab.FIRED] == 10_001
         db.session.remove()
+
+
+def test_those_whose_task_waits_are_found_from_their_tasks(app, many, now):
+    with app.app_context():
+        session = db.session()
+        fired = select(FollowUp.id).where(FollowUp.tenant_id == many.id, FollowUp.status == "fired")
+        ids = session.scalars(fired.limit(5_000)).all()
+        tasks = [task(many.id, id, number, now) for number, id in enumerate(ids)]
+        bulk.insert_rows(session, AgentTask, tasks)
+        session.commit()
+        with db.engine.begin() as connection:
+            connection.execute(text("ANALYZE"))
+        scene = Scene.read(session, many, Declared(), now, "UTC")
+        filters = Filters(Tab.FIRED, task=queries.TaskState.UNFINISHED)
+        [plan] = plans_of(session, lambda: queries.page(session, scene, filters, None, LIMIT))
+        assert not scans(plan), plan
+        assert "ix_agent_task_waiting" in plan, plan
+        assert "ix_follow_up_status_updated" not in plan, plan
+        assert len(queries.page(session, scene, filters, None, LIMIT).rows) == 13
+        db.session.remove()
+
+
+def task(tenant_id, followup_id, number, now):
+    return {
+        "id": uuid4(),
+        "tenant_id": tenant_id,
+        "followup_id": followup_id,
+        "agent": f"agent-{number % 5}",
+        "customer": f"c-{number}",
+        "session_id": None,
+        "command": {},
+        "status": "queued" if number < 13 else "done",
+        "created_at": now,
+        "updated_at": now,
+        "version": 1,
+    }
 
 
 def test_page_of_one_reads_by_its_key(app, many, now):
