@@ -28,12 +28,12 @@ def release(one: Agent, due: int | None) -> Ask:
     """The next run takes what came due meanwhile: how many that are."""
     facts = [(_("Agent"), one.key)]
     if one.hold is not None and one.held:
-        facts += [(_("On hold by"), one.hold.by), (_("Because"), one.hold.reason or "")]
+        facts += [(_("On hold by"), one.hold.by), (_("Held because"), one.hold.reason or "")]
     return Ask(
         title=_("Release %(agent)s", agent=one.key),
         says=[_let_go(due), _("Each is judged by the policy then; limits and quiet hours hold.")],
         facts=facts,
-        fields=[Field("reason", _("Why"), hint=_("It is kept with the agent."))],
+        fields=[Field("reason", _("Why it is released"), hint=_("It is kept with the agent."))],
         verb=_("Release"),
         url=url_for("agents.release", tenant=g.tenant.key, agent=one.key),
         back=one.url,

@@ -115,8 +115,7 @@ class DetailView:
         """How it stands, and what that means for what is due."""
         one = self.agent
         if one.held and one.hold is not None:
-            since = words.relative(one.hold.at, self.standing.now, self.standing.zone)
-            return _("On hold since %(since)s by %(who)s. What is due waits.", since=since, who=one.hold.by)
+            return _("%(held)s by %(who)s. What is due waits.", held=self._held(one.hold), who=one.hold.by)
         if not one.declared:
             return _("desk.toml declares no such agent, so what is due is blocked: the policy can't be used.")
         if one.faults:
@@ -127,7 +126,14 @@ class DetailView:
         if until is not None:
             zone = self.standing.zone
             return _("It is in its quiet hours. What is due waits until %(at)s.", at=words.clock(until, zone))
-        return _("What is due is sent by the next run, as far as its policy allows.")
+        return _("What is due is fired by the next run, as far as its policy allows.")
+
+    def _held(self, hold: AgentHold) -> str:
+        """`On hold for 14 s`; from a day on, since when."""
+        now, zone = self.standing.now, self.standing.zone
+        if now - hold.at < words.DAY:
+            return _("On hold for %(span)s", span=words.span(now - hold.at))
+        return _("On hold since %(since)s", since=words.day_and_time(hold.at, now, zone))
 
     @property
     def quiet(self) -> bool:

@@ -141,9 +141,10 @@ class DetailView:
         if self.paused:
             return _("Paused: %(waiting)s until it is resumed.", waiting=waits(self.waiting))
         if self.row.failures:
-            return _(
-                "The last %(n)s failed. It is sent one event at a time until it takes one.",
-                n=deliveries.attempts(self.row.failures),
+            return ngettext(
+                "The last attempt failed. It is sent one event at a time until it takes one.",
+                "The last %(num)s attempts failed. It is sent one event at a time until it takes one.",
+                self.row.failures,
             )
         if self.row.delivered_at is None:
             return _("Nothing was delivered to it yet. Send a test to see whether it answers.")

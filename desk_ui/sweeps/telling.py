@@ -56,6 +56,23 @@ COUNTS = {
     "sign_in_links": _l("spent links removed"),
     "audit_events": _l("audit events removed"),
 }
+ONE = {
+    "published": _l("event published"),
+    "ranges": _l("range"),
+    "sealed": _l("event sealed"),
+    "purged": _l("follow-up removed"),
+    "tasks": _l("task removed"),
+    "outcomes": _l("outcome removed"),
+    "messages": _l("message removed"),
+    "conversations": _l("conversation removed"),
+    "deliveries": _l("delivery removed"),
+    "events": _l("outbox event removed"),
+    "runs": _l("old run removed"),
+    "slots": _l("old slot removed"),
+    "idempotency_keys": _l("kept answer removed"),
+    "sign_in_links": _l("spent link removed"),
+    "audit_events": _l("audit event removed"),
+}
 GENERAL = {"examined", "changed", "errors", "capped"}
 
 
@@ -92,12 +109,17 @@ def took(run: Run) -> str:
 def counts(given: Mapping[str, Any]) -> str:
     """What a run did: `12 fired, 3 blocked, 1 row failed`, or that there was nothing to do."""
     own = [(name, value) for name, value in given.items() if name not in GENERAL and value]
-    found = [f"{words.number(value)} {COUNTS.get(name, name)}" for name, value in own]
+    found = [f"{words.number(value)} {_counted(name, value)}" for name, value in own]
     if not own and given.get("changed"):
         found.append(ngettext("%(num)s row changed", "%(num)s rows changed", given["changed"]))
     if given.get("errors"):
         found.append(ngettext("%(num)s row failed", "%(num)s rows failed", given["errors"]))
     return ", ".join(found) or _("nothing to do")
+
+
+def _counted(name: str, value: int) -> str:
+    many = COUNTS.get(name, name)
+    return str(ONE.get(name, many) if value == 1 else many)
 
 
 def why_skipped(run: Run) -> str:

@@ -134,7 +134,7 @@ def test_an_agent_is_held_and_released_with_a_reason(desk, open_page, acme, scri
         expect(page.get_by_text("Because: the provider is down")).to_be_visible()
         assert held()
         page.get_by_role("link", name="Release").click()
-        page.get_by_label("Why").fill("it is back")
+        page.get_by_label("Why it is released").fill("it is back")
         press(page, "Release")
         listed.says(f"Released {agent}.")
         assert not held()

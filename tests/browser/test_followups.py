@@ -310,7 +310,7 @@ def test_page_says_how_old_it_is_and_the_next_run_stops_at_now(desk, open_page, 
         expect(page.locator("[data-age]")).to_be_hidden()
         page.clock.fast_forward("02:00")
         expect(page.locator("[data-age]")).to_have_text("read 2 min ago")
-        expect(page.locator(".next")).to_have_text("Next run now")
+        expect(page.locator(".next")).to_have_text("Next run: now")
 
 
 def test_print_shows_the_list_without_what_can_only_be_pressed(desk, open_page, followup):

@@ -47,7 +47,7 @@ def test_page_tells_what_each_gate_would_say_when_pending(desk, acme, lead):
     assert page.title == "pix pending, c-1042 · Recovery Desk"
     assert "As things stand it would fire." in page.text
     assert page.text.count("Lets through") == 8
-    assert "0 of 2 messages sent in the last 24 h" in page.text
+    assert "0 fired in the last 24 h, limit 2" in page.text
     assert "0 of 3 messages without a reply" in page.text and "Consent on record" in page.text
 
 
@@ -58,6 +58,7 @@ def test_page_shows_the_gates_after_the_one_that_stops_as_not_reached(desk, acme
     page = lead.open(f"{LIST}/{other.id}")
     assert "It would be blocked" in page.text
     assert "This agent is not declared in desk.toml." in page.text
+    assert page.text.count("There is no policy") == 2
     assert (page.text.count("Stops it"), page.text.count("Not reached")) == (1, 7)
     assert "3 of 3" in lead.open(f"{LIST}/{followup.id}").text
 
