@@ -203,10 +203,10 @@ def _codes_page(codes: list[str], words: str) -> str:
 
 def _factor_off() -> Ask:
     return Ask(
-        title=_("Turn the second factor off"),
+        title=_("Switch the second factor off"),
         says=[_("A password or a sign-in link alone signs you in then. The recovery codes are void.")],
         fields=[_proof_field()],
-        verb=_("Turn off"),
+        verb=_("Switch off"),
         kind="danger",
         url=url_for("account.turn_factor_off"),
         back=url_for("account.profile"),

@@ -69,12 +69,12 @@ def set_password(page, desk):
 def turn_factor_on(page, desk):
     """The device, and the recovery codes."""
     page.goto(f"{desk.url}/profile")
-    page.get_by_role("link", name="Turn on").click()
+    page.get_by_role("link", name="Switch on").click()
     expect(page.get_by_role("img", name="The secret for your app")).to_be_visible()
     page.get_by_text("Can't scan?").click()
     device = Device.of(page.locator("#key").inner_text())
     page.get_by_label("Code that the app shows").fill(device.code())
-    page.get_by_role("button", name="Turn on").click()
+    page.get_by_role("button", name="Switch on").click()
     expect(page.get_by_role("heading", name="Recovery codes")).to_be_visible()
     return device, page.locator(".codes li").all_inner_texts()
 
@@ -109,14 +109,14 @@ def test_second_factor_is_turned_off_by_the_password_and_not_by_a_wrong_one(desk
         set_password(page, desk)
         turn_factor_on(page, desk)
         page.goto(f"{desk.url}/profile")
-        page.get_by_role("link", name="Turn off").click()
+        page.get_by_role("link", name="Switch off").click()
         field = page.get_by_label("Your password, or a code of the app")
         field.fill("wrong")
-        page.get_by_role("button", name="Turn off").click()
+        page.get_by_role("button", name="Switch off").click()
         expect(page.get_by_text("Is neither your password nor a code")).to_be_visible()
         expect(field).to_be_focused()
         field.fill(PASSWORD)
-        page.get_by_role("button", name="Turn off").click()
+        page.get_by_role("button", name="Switch off").click()
         says(page, "The second factor is off.")
 
 

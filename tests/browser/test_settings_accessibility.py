@@ -65,10 +65,10 @@ def _second_factor(desk, page, email):
     page.get_by_text("Can't scan?").click()
     device = Device.of(page.locator("#key").inner_text())
     page.get_by_label("Code that the app shows").fill("000000")
-    page.get_by_role("button", name="Turn on").click()
+    page.get_by_role("button", name="Switch on").click()
     check(page, "second factor, wrong code")
     page.get_by_label("Code that the app shows").fill(device.code())
-    page.get_by_role("button", name="Turn on").click()
+    page.get_by_role("button", name="Switch on").click()
     check(page, "recovery codes")
     for path in ("/profile", "/profile/second-factor/removal", "/profile/second-factor/recovery-codes"):
         page.goto(f"{desk.url}{path}")
