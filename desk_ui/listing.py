@@ -167,8 +167,8 @@ class Listing(Generic[F, R]):
         return _("Older ones")
 
     @property
-    def nothing(self) -> tuple[str, str]:
-        """The title and text of the list without rows."""
+    def nothing(self) -> tuple[str, ...]:
+        """The title and text of the list without rows, and where a link helps, its address and words."""
         raise NotImplementedError
 
 

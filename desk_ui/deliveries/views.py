@@ -231,9 +231,19 @@ class ListView(Listing[Filters, Row]):
         for row in self.page.rows:
             yield line(row, gone=row.state not in states, query=self.query)
 
+    @staticmethod
+    def _no_endpoint() -> tuple[str, ...]:
+        title = _("No endpoint yet")
+        if refusal(Permission.ENDPOINTS) is not None:
+            return title, _("Nothing is sent without one. An admin of this tenant can add it.")
+        add = url_for("endpoints.ask_add", tenant=g.tenant.key)
+        return title, _("Nothing is sent without one."), add, _("Add an endpoint")
+
     @property
-    def nothing(self) -> tuple[str, str]:
+    def nothing(self) -> tuple[str, ...]:
         """What an empty tab says."""
+        if not self.choices:
+            return self._no_endpoint()
         return {
             Tab.FAILING: (_("Nothing is failing"), _("What fails is tried again, and is listed here.")),
             Tab.DEAD: (_("Nothing was given up"), _("What failed twelve times, or was refused, comes here.")),

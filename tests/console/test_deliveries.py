@@ -116,7 +116,14 @@ def test_list_links_to_the_follow_up_that_an_event_is_about(delivered, lead):
     assert "follow-up odd" in page.text
 
 
-def test_list_says_that_nothing_is_failing_when_there_is_none(lead):
+def test_list_says_that_there_is_no_endpoint_and_offers_an_admin_to_add_one(lead, visitor):
+    page = lead.open(LIST)
+    assert "No endpoint yet" in page.text and "Nothing is failing" not in page.text
+    assert "Add an endpoint" not in page.links
+    assert visitor("admin").open(LIST).links["Add an endpoint"] == "/acme/endpoints/adding"
+
+
+def test_list_says_that_nothing_is_failing_when_there_is_none(endpoint, lead):
     page = lead.open(LIST)
     assert "Nothing is failing" in page.text
     assert "Nothing matches" in lead.open(f"{LIST}?event=task.created").text
