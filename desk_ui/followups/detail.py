@@ -183,8 +183,6 @@ def _says(gate: Gate, foresight: Foresight, scene: Scene) -> str:
         return _silence(foresight)
     if gate.block in (None, Block.FREQUENCY) and policy is None:
         return _("There is no policy")
-    if gate.block in (None, Block.FREQUENCY) and policy is None:
-        return _("There is no policy")
     passing, stopping = _GATE_SAYS[gate.block]()
     return passing if gate.passes else stopping
 
