@@ -135,6 +135,15 @@ PURPOSES = {
     **{block.value: words for block, words in BLOCKS.items()},
 }
 
+CONTACT_PURPOSES = {
+    "consent": _l("with the booking"),
+    "message": _l("by a message of theirs"),
+    "keyword": _l("by a message of theirs"),
+    "operator": _l("by an operator"),
+    "channel": _l("by the channel"),
+    "api": _l("over the API"),
+}
+
 
 def span(length: timedelta) -> str:
     """A length of time in its largest unit: `12 s`, `4 min`, `24 h`, `2 d`."""
@@ -227,6 +236,7 @@ def actor(kind: str, label: str) -> str:
     return _("%(name)s over the API", name=label) if kind == ActorType.API else label
 
 
-def purpose(code: str | None) -> str:
-    """A stored reason in words, or as it is stored."""
-    return str(PURPOSES.get(code, code)) if code else ""
+def purpose(code: str | None, action: str = "") -> str:
+    """A stored reason in words, or as it is stored; of a contact the same codes say how it came about."""
+    known = {**PURPOSES, **CONTACT_PURPOSES} if action.startswith("contact.") else PURPOSES
+    return str(known.get(code, code)) if code else ""

@@ -1,9 +1,10 @@
 """What the audit pages read: the filter, a page of thin rows, one event, and how far the chain goes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, select
 from sqlalchemy.orm import Session
@@ -13,6 +14,7 @@ from desk_ui.paging import ROWS, Cursor, Page, time_limit
 from models import tokens
 from models.audit import AuditEvent, Result
 from models.audit_seals import AuditSeal
+from models.endpoints import EndpointState, WebhookEndpoint
 from models.operators import Operator
 from models.tenants import Tenant
 
@@ -114,6 +116,27 @@ def operators(session: Session, rows: Sequence[Row]) -> Mapping[str, str]:
     }
     found = session.execute(select(Operator.id, Operator.email).where(Operator.id.in_(ids))) if ids else ()
     return {str(id): email for id, email in found}
+
+
+def removed(session: Session, tenant: Tenant, rows: Iterable[Row | AuditEvent]) -> frozenset[str]:
+    """The ids of the endpoints that `rows` are about and that have no page any more."""
+    wanted = {row.resource_id for row in rows if row.resource_type == "endpoint"}
+    if not wanted:
+        return frozenset()
+    ids = {found for found in map(_uuid, wanted) if found is not None}
+    query = select(WebhookEndpoint.id).where(
+        WebhookEndpoint.tenant_id == tenant.id,
+        WebhookEndpoint.id.in_(ids),
+        WebhookEndpoint.state != EndpointState.REMOVED,
+    )
+    return frozenset(wanted - {str(id) for id in session.scalars(query)})
+
+
+def _uuid(given: str) -> UUID | None:
+    try:
+        return UUID(given)
+    except ValueError:
+        return None
 
 
 def one(session: Session, tenant: Tenant, event_id: int) -> AuditEvent | None:

@@ -24,8 +24,8 @@ def index() -> Any:
     asked, session = asked_by_address(Filters, int), db.session()
     page, notes = asked.read(lambda *given: queries.page(session, g.tenant, g.zone, *given))
     chain = queries.chain(session, MOST_COUNTED)
-    people = queries.operators(session, page.rows)
-    view = views.AuditView(asked, page, notes, chain=chain, people=people)
+    people, removed = queries.operators(session, page.rows), queries.removed(session, g.tenant, page.rows)
+    view = views.AuditView(asked, page, notes, chain=chain, people=people, removed=removed)
     return render_page("audit/list.html", "list", view=view, views=views)
 
 
@@ -36,7 +36,9 @@ def show(event_id: int) -> Any:
         abort(404)
     filters, _unusable = Filters.from_args(dict(parse_qsl(request.args.get("list", ""))))
     back = url_for("audit.index", tenant=g.tenant.key, **filters.as_params())
-    return render_template("audit/event.html", event=event, views=views, back=back)
+    gone = queries.removed(db.session(), g.tenant, [event])
+    place = None if gone else views.place_of(event.resource_type, event.resource_id)
+    return render_template("audit/event.html", event=event, place=place, views=views, back=back)
 
 
 @requires(Permission.VERIFY_AUDIT)

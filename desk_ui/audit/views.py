@@ -91,6 +91,7 @@ class AuditView(Listing[Filters, Row]):
 
     chain: Chain = field(kw_only=True)
     people: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    removed: frozenset[str] = field(default_factory=frozenset, kw_only=True)
 
     @property
     def order(self) -> str:
@@ -118,12 +119,14 @@ class AuditView(Listing[Filters, Row]):
                 mark=mark(row.result),
                 what=words.action(row.action, refused),
                 who=words.actor(row.actor_type, row.actor_label),
-                why=words.purpose(row.purpose),
+                why=words.purpose(row.purpose, row.action),
                 kind=str(KINDS.get(row.resource_type, row.resource_type)),
                 about=self.people.get(row.resource_id, row.resource_id)
                 if row.resource_type == "operator"
                 else row.resource_id,
-                place=place_of(row.resource_type, row.resource_id),
+                place=None
+                if row.resource_id in self.removed
+                else place_of(row.resource_type, row.resource_id),
                 url=url_for("audit.show", tenant=g.tenant.key, event_id=row.id, list=self.query or None),
             )
 

@@ -6,12 +6,13 @@ import pytest
 from sqlalchemy import text
 
 from desk_ui import words
-from models import audit_seals, clock
+from models import audit_seals, clock, endpoints
 from models.base import db
-from models.followups import transitions
+from models.followups import contacts, transitions
 from models.operators import Role
 from tests.console.visiting import SETTER_UP
 from tests.support.declare import declared
+from tests.support.deliver import create_endpoint
 
 LIST = "/acme/audit"
 # Columns, an event that is only sent, and one that the outbox alone holds.
@@ -101,6 +102,28 @@ def test_event_of_another_tenant_is_not_found(desk, acme, lead):
     [event] = desk.audit("followup.cancelled")
     assert lead.open(f"{LIST}/{event.id}").status == 404
     assert lead.open(f"{LIST}/{2**70}").status == 404
+
+
+def test_event_of_a_contact_says_how_it_came_about(desk, acme, lead):
+    desk.followup(acme)
+    desk.tell(
+        lambda session: contacts.revoke(session, acme, "c-1", by="keyword", actor=SETTER_UP, now=clock.now())
+    )
+    text = lead.open(f"{LIST}?kind=contact").text
+    assert "May be contacted with the booking" in text and "Opted out by a message of theirs" in text
+    [event] = desk.audit("contact.revoked")
+    assert "by a message of theirs" in lead.open(f"{LIST}/{event.id}").text
+
+
+def test_event_of_an_endpoint_leads_to_it_until_it_was_removed(app, desk, acme, lead):
+    settings = app.extensions["desk_settings"]
+    one, _secret = desk.tell(lambda session: create_endpoint(session, acme, settings, now=clock.now()))
+    path = f'href="/acme/endpoints/{one.id}"'
+    [event] = desk.audit("endpoint.added")
+    assert path in lead.open(LIST).html and path in lead.open(f"{LIST}/{event.id}").html
+    desk.tell(lambda session: endpoints.remove(session, acme.id, one.id, actor=SETTER_UP, now=clock.now()))
+    assert path not in lead.open(LIST).html and path not in lead.open(f"{LIST}/{event.id}").html
+    assert str(one.id) in lead.open(LIST).text
 
 
 def test_refused_act_is_told_as_such(desk, acme, visitor):
