@@ -31,7 +31,7 @@ def sealed(session, now):
 def test_verify_succeeds_when_the_chain_holds(desk, sealed):  # noqa: F811
     found = desk.ok("audit", "verify", "--json").json
     assert (found["ok"], found["sealed"], found["unsealed"], found["bad"]) == (True, 3, 1, None)
-    assert "The audit holds: 3 events in 1 sealed ranges, 1 not sealed yet." in desk.ok("audit", "verify").out
+    assert "The audit holds: 3 events in 1 sealed range, 1 not sealed yet." in desk.ok("audit", "verify").out
 
 
 def test_verify_fails_and_names_the_range_when_a_row_was_changed(desk, sealed):  # noqa: F811

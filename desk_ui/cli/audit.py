@@ -64,9 +64,10 @@ def _told(found: Verification) -> str:
     purged = (
         f" Positions up to {found.purged_upto} were purged by the retention." if found.purged_upto else ""
     )
+    ranges = "range" if found.ranges == 1 else "ranges"
     newest = f" The newest seal is {found.head}." if found.head else ""
     return (
-        f"The audit holds: {found.sealed} events in {found.ranges} sealed ranges, "
+        f"The audit holds: {found.sealed} events in {found.ranges} sealed {ranges}, "
         f"{found.unsealed} not sealed yet.{purged}{newest}"
     )
 
