@@ -148,6 +148,8 @@ def served(url: str) -> Iterator[tuple[str, str]]:
             token = re.search(r'name="csrf_token" value="([^"]+)"', client.get(link).text)
             assert token is not None
             client.post(link, data={"csrf_token": token[1]})
+            # As a browser that was there before: the first page adds its tenant to the session.
+            client.get(PAGES["the list"])
             yield here, "; ".join(f"{name}={value}" for name, value in client.cookies.items())
 
 

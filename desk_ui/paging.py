@@ -88,7 +88,10 @@ def time_limit(session: Session, limit: timedelta) -> Iterator[None]:
         raw.set_progress_handler(lambda: time.monotonic() > deadline, 20_000)
     else:
         milliseconds = max(1, limit // timedelta(milliseconds=1))
-        session.connection().exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
+        # A list is narrowed to anything, so that no plan made for any value at all would do.
+        session.connection().exec_driver_sql(
+            f"SET LOCAL statement_timeout = {milliseconds}; SET LOCAL plan_cache_mode = force_custom_plan"
+        )
     try:
         yield
     except OperationalError as error:

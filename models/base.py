@@ -6,7 +6,7 @@ import select
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import psycopg
 from flask_sqlalchemy import SQLAlchemy
 from flask_sqlalchemy.session import Session as FlaskSession
+from psycopg.pq import TransactionStatus
 from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Engine, Integer, MetaData, String, Table, event
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import InvalidatePoolError
@@ -241,6 +242,18 @@ def _give_way(connection: Connection) -> None:
         time.sleep(GIVES_WAY_S)
         held_since = time.monotonic()
     connection.info["held_since"] = held_since
+
+
+@event.listens_for(Engine, "rollback")
+def _end_reading(connection: Connection) -> None:
+    """Let what only read end by COMMIT: at a rollback psycopg forgets which statements are prepared."""
+    if connection.closed or connection.invalidated or connection.dialect.name == "sqlite":
+        return
+    raw: Any = connection.connection.dbapi_connection
+    if raw.read_only and raw.info.transaction_status is TransactionStatus.INTRANS:
+        # What died meanwhile is left to the rollback that comes now, and told as ever.
+        with suppress(psycopg.Error):
+            raw.commit()
 
 
 @event.listens_for(Engine, "commit")
