@@ -34,9 +34,9 @@ class Ask:
     """One question. `says` are its sentences, `facts` names and values, `note` what changed meanwhile.
 
     `verb` stands on the button and names the number where there are several; `kind` is `primary`, or
-    `danger` for what reaches a customer or can't be undone. With `refusal` the note says why, nothing is to
-    be filled in, and the button is off. `hidden` goes with the form, the row's version among it; with
-    `once` the form acts once.
+    `danger` for what reaches a customer or can't be undone. With `refusal` the note says why, the button is
+    off, and there are no fields but what was `typed` already. `hidden` goes with the form, the row's
+    version among it; with `once` the form acts once.
     """
 
     title: str
@@ -50,6 +50,7 @@ class Ask:
     kind: str = "primary"
     refusal: str | None = None
     note: str = ""
+    typed: bool = False
     once: UUID = field(default_factory=uuid4)
 
     def refilled(self, given: Mapping[str, str], fault: Invalid | None = None, note: str = "") -> Self:
@@ -65,7 +66,7 @@ class Ask:
             for one in self.fields
         ]
         over = fault.detail if fault and beside is None else ""
-        return replace(self, fields=fields, note=note or over)
+        return replace(self, fields=fields, note=note or over, typed=True)
 
 
 def _typed(given: Mapping[str, str], one: Field) -> str:

@@ -134,13 +134,14 @@ def test_rearm_is_off_and_a_conflict_that_leads_on_when_the_same_is_pending(desk
     pending = desk.followup(acme)
     page = asked(lead, followup)
     assert "The same follow-up is pending already" in page.text
+    # Nothing is to be filled in where nothing can be done.
+    assert 'name="reason"' not in page.html and "below" not in page.text
     assert page.links["Show the pending one"] == f"{LIST}/{pending.id}"
     for htmx in (False, True):
         answer = lead.press(form, htmx=htmx, **WHEN)
         assert answer.status == 409
         assert answer.links["Show the pending one"] == f"{LIST}/{pending.id}"
-        # Nothing is to be filled in where nothing can be done.
-        assert 'name="reason"' not in answer.html and "below" not in answer.text
+        assert f'value="{WHEN["reason"]}"' in answer.html
     assert [event.result for event in desk.audit("followup.rearmed")] == ["refused", "refused"]
 
 
