@@ -40,7 +40,7 @@ def _place(session: Session, tenant: Tenant, wanted: str) -> tuple[str, dict[str
     followup_id = _followup_named(session, tenant, wanted)
     if followup_id is not None:
         return "followups.show", {"followup_id": followup_id}
-    tab = _tab_of_customer(session, tenant, wanted)
+    tab = tab_of_customer(session, tenant, wanted)
     if tab is not None:
         return "followups.index", _list({"customer": wanted}, tab)
     tab = _first_tab(session, tenant, FollowUp.reason == wanted)
@@ -76,7 +76,7 @@ def _followup_beginning(session: Session, tenant: Tenant, wanted: str) -> UUID |
     return found[0] if len(found) == 1 else None
 
 
-def _tab_of_customer(session: Session, tenant: Tenant, customer: str) -> Tab | None:
+def tab_of_customer(session: Session, tenant: Tenant, customer: str) -> Tab | None:
     """Where the customer's pending ones are; where none is pending, what changed last."""
     query = select(FollowUp.status, func.max(FollowUp.updated_at)).where(
         FollowUp.tenant_id == tenant.id, FollowUp.customer == customer

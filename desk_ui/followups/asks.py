@@ -36,7 +36,7 @@ def reschedule(row: Row, scene: Scene) -> Ask:
                 _("New time"),
                 kind="datetime-local",
                 value=local_time.typed(at, scene.zone),
-                hint=_("In %(zone)s.", zone=scene.zone),
+                hint=_of_the_time(row, at, scene),
             )
         ],
         verb=_("Reschedule"),
@@ -45,6 +45,20 @@ def reschedule(row: Row, scene: Scene) -> Ask:
         hidden=hidden(row),
         refusal=refusal,
     )
+
+
+def _of_the_time(row: Row, at: datetime, scene: Scene) -> str:
+    """In which zone `at` is, what the customer's clocks show then, and whether it is quiet hours."""
+    found = [_("In %(zone)s.", zone=scene.zone)]
+    if row.zone and row.zone != scene.zone:
+        here, there = words.clock(at, scene.zone), words.clock(at, row.zone)
+        found.append(
+            _("%(here)s is %(there)s for the customer (%(zone)s).", here=here, there=there, zone=row.zone)
+        )
+    until = scene.quiet_until(row.agent, at)
+    if until is not None:
+        found.append(_("Quiet hours then, until %(at)s.", at=words.clock(until, scene.zone)))
+    return " ".join(found)
 
 
 def rearm(row: Row, scene: Scene) -> Ask:

@@ -1,7 +1,7 @@
 """What the page of one follow-up shows: its facts, what each gate says, and its timeline, in words."""
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -10,16 +10,17 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from sqlalchemy.orm import Session
 
-from desk_ui import words
+from desk_ui import search, words
 from desk_ui.followups import asked, customers, queries, refusals
 from desk_ui.followups.asked import Task
-from desk_ui.followups.queries import Filters, Row, Scene
+from desk_ui.followups.queries import Filters, Row, Scene, Tab
 from desk_ui.followups.views import TABS, Mark, mark
 from desk_ui.paging import place
 from models import endpoint_urls
 from models.followups.foresight import Foresight, Gate, foresee
 from models.followups.policy import Verdict
 from models.followups.records import REARMABLE, Block, Contact, ContactState, FollowUp, Status
+from models.tenants import AgentHold
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class DetailView:
     task: Task | None = None
     again: customers.Again | None = None
     attention_after: timedelta = timedelta()
+    hold: AgentHold | None = None
+    customer_tab: Tab | None = None
 
     @property
     def mark(self) -> Mark:
@@ -65,6 +68,12 @@ class DetailView:
     @property
     def list_url(self) -> str:
         return url_for("followups.index", tenant=g.tenant.key, **self.filters.as_params(), **self.place)
+
+    @property
+    def customer_url(self) -> str:
+        """What is kept of the customer: the tab that holds something."""
+        filters = Filters(self.customer_tab or Tab.PENDING, customer=self.row.customer)
+        return url_for("followups.index", tenant=g.tenant.key, **filters.as_params())
 
     @property
     def list_name(self) -> str:
@@ -93,6 +102,19 @@ class DetailView:
     def opted_out_by(self) -> str:
         how = self.contact.revoked_by if self.contact else None
         return _("by %(who)s", who=refusals.opted_out_by(how)) if how else ""
+
+    def moved(self, entry: queries.Entry) -> str:
+        """From which time to which an entry tells that it was put; empty where it tells of no such thing."""
+        times = entry.detail.get("at_before"), entry.detail.get("at_after")
+        if None in times:
+            return ""
+        before, after = (self._day_and_time(datetime.fromisoformat(time)) for time in times)
+        return _("from %(before)s to %(after)s", before=before, after=after)
+
+    def _day_and_time(self, at: datetime) -> str:
+        # Never as `tomorrow`: what is told stays, and the day goes on.
+        day = at if at.year == self.scene.now.year else self.scene.now
+        return words.day_and_time(at, day, self.scene.zone)
 
     @property
     def contact_mark(self) -> Mark:
@@ -137,6 +159,8 @@ def detail(
         task=task,
         again=again,
         attention_after=attention_after,
+        hold=session.get(AgentHold, (scene.tenant.id, followup.agent)) if thin.held else None,
+        customer_tab=search.tab_of_customer(session, scene.tenant, followup.customer),
     )
 
 
@@ -225,12 +249,24 @@ def lead(view: DetailView) -> str:
     first = _("Due %(when)s.", when=due) if row.due_at > scene.now else _("It was due %(when)s.", when=due)
     if scene.paused:
         return first + " " + _("Follow-ups are switched off for this tenant, so it waits.")
-    if view.thin.held:
-        return first + " " + _("Its agent is on hold, so it waits.")
+    if view.hold is not None:
+        return f"{first} {_on_hold(view.hold, scene)}"
+    if scene.halted:
+        return first + " " + _("Firing is paused, so it waits.")
     then = at_its_time(row, view.foresight, scene)
     if view.foresight.verdict.block == Block.FREQUENCY and then:
         return f"{first} {then}"
     return f"{first} {_would(view.foresight.verdict, scene)} {then}".rstrip()
+
+
+def _on_hold(hold: AgentHold, scene: Scene) -> str:
+    when = words.distance(hold.at, scene.now)
+    if hold.reason:
+        held = _(
+            "Its agent was put on hold %(when)s by %(who)s: %(why)s", when=when, who=hold.by, why=hold.reason
+        )
+        return f"{held.rstrip('.')}. {_('So it waits.')}"
+    return _("Its agent was put on hold %(when)s by %(who)s, so it waits.", when=when, who=hold.by)
 
 
 def at_its_time(row: FollowUp, foresight: Foresight, scene: Scene) -> str:

@@ -107,6 +107,8 @@ class Scene(Standing):
 
     zone: str = "UTC"
     attention_after: timedelta = timedelta()
+    # Whether the sweep that fires is paused, for all tenants.
+    halted: bool = False
 
     @classmethod
     def read(

@@ -1,5 +1,6 @@
 """Reading follow-ups: the list with its tabs and filters, and one with all that is known of it."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from desk_ui.listing import asked_by_address
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, requires
 from desk_ui.requests import settings_of
+from desk_ui.sweeps import lines
 from models.base import db
 from models.followups import booking
 from models.followups.records import REARMABLE
@@ -60,4 +62,6 @@ def detail_of(followup_id: UUID) -> DetailView | None:
 
 def scene_at_hand() -> Scene:
     after = settings_of(current_app).attention_after
-    return Scene.read(db.session(), g.tenant, declared.at_hand()[0], g.now, g.zone, after)
+    found = Scene.read(db.session(), g.tenant, declared.at_hand()[0], g.now, g.zone, after)
+    firing = next((line for line in lines.recent(g.now) if line.key == "fire_followups"), None)
+    return replace(found, halted=firing is not None and firing.paused is not None)

@@ -98,6 +98,8 @@ def _waiting_aside(row: Row, scene: Scene) -> str:
         return _("follow-ups are switched off")
     if row.held:
         return _("the agent is on hold")
+    if scene.halted:
+        return _("firing is paused")
     if row.next_attempt_at is not None and row.next_attempt_at > scene.now:
         return _(
             "tried %(n)s times, again at %(at)s", n=row.attempts, at=words.clock(row.next_attempt_at, zone)

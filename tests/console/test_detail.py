@@ -1,13 +1,15 @@
 import dataclasses
+import re
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import select, update
 
-from models import bulk, clock, endpoints
+from models import bulk, clock, endpoints, sweep_states, tenants
 from models.actors import Actor
 from models.base import db
+from models.clock import EPOCH
 from models.deliveries import Delivery
 from models.followups import contacts, tasks
 from models.followups.firing import fire_due
@@ -157,6 +159,43 @@ def test_page_shows_a_refused_cancel_on_the_timeline(desk, acme, lead, visitor):
     viewer.press(form, version="1")
     page = lead.open(f"{LIST}/{followup.id}")
     assert "Cancel refused by viewer@acme.test: role does not allow it" in page.text
+
+
+def test_page_and_row_say_that_firing_is_paused_when_it_is(desk, acme, lead):
+    followup = desk.followup(acme)
+    path = f"{LIST}/{followup.id}"
+    assert "paused" not in lead.open(path).text
+    desk.tell(
+        lambda session: sweep_states.pause(
+            session,
+            "fire_followups",
+            known=["fire_followups"],
+            reason="looking into it",
+            actor=SETTER_UP,
+            now=clock.now(),
+        )
+    )
+    desk.app.extensions["desk_sweep_lines"] = (EPOCH, [])
+    assert "Firing is paused, so it waits." in lead.open(path).text
+    assert "As things stand" not in lead.open(path).text
+    assert "firing is paused" in lead.open(LIST).text
+
+
+def test_page_names_who_holds_the_agent_and_leads_to_it_and_to_what_is_kept_of_the_customer(desk, acme, lead):
+    followup = fired(desk, acme, customer="c-1042", agent="store-support")
+    page = lead.open(f"{LIST}/{followup.id}")
+    assert page.links["store-support"] == "/acme/agents/store-support"
+    assert page.links["c-1042"] == f"{LIST}?tab=fired&customer=c-1042"
+    pending = desk.followup(acme, customer="c-1042", reason="again")
+    desk.tell(
+        lambda session: tenants.hold(
+            session, acme, "store-support", held=True, reason="new prompt", actor=SETTER_UP, now=clock.now()
+        )
+    )
+    page = lead.open(f"{LIST}/{pending.id}")
+    assert re.search(r"Its agent was put on hold \w+.* by tests: new prompt. So it waits.", page.text)
+    assert page.links["Show the agent"] == "/acme/agents/store-support"
+    assert page.links["c-1042"] == f"{LIST}?customer=c-1042"
 
 
 def test_page_leads_back_to_the_list_that_was_left(desk, acme, lead):

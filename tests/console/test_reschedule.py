@@ -1,4 +1,4 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from models import clock, tenants
 from models.followups import transitions
@@ -100,3 +100,26 @@ def test_reschedule_reads_the_time_in_the_zone_of_the_tenant(desk, lead, acme, a
     assert person.press(form, at="2031-03-30T02:30").status == 422  # the clocks skip it
     assert person.press(form, at="2031-08-14T10:00").status == 303
     assert desk.read(madrid, followup.id).at.isoformat() == "2031-08-14T08:00:00+00:00"
+
+
+def test_reschedule_tells_the_customers_time_and_quiet_hours_when_the_policy_has_a_zone(
+    desk, acme, lead, config
+):
+    config.write_text(
+        "[agents.store-support.followup.quiet_hours]\n"
+        'timezone = "America/Sao_Paulo"\nstart = "06:30"\nend = "09:00"\n'
+    )
+    early = desk.followup(acme, at=datetime(2099, 8, 14, 10, 0, tzinfo=UTC))
+    late = desk.followup(acme, customer="c-2", at=datetime(2099, 8, 14, 15, 0, tzinfo=UTC))
+    told = asked(lead, early).text
+    assert "In UTC. 10:00 is 07:00 for the customer (America/Sao_Paulo)." in told
+    assert "Quiet hours then, until 12:00." in told
+    assert "15:00 is 12:00 for the customer" in asked(lead, late).text
+    assert "Quiet hours" not in asked(lead, late).text
+
+
+def test_timeline_tells_from_when_to_when_it_was_rescheduled(desk, acme, lead):
+    followup = desk.followup(acme, at=datetime(2098, 12, 1, 14, 23, tzinfo=UTC))
+    lead.press(form_of(lead, followup), at="2099-08-14T10:00")
+    says = "Rescheduled by lead@acme.test, from 1 Dec 2098 14:23 to 14 Aug 2099 10:00"
+    assert says in lead.open(f"{LIST}/{followup.id}").text
