@@ -137,6 +137,7 @@ PURPOSES = {
 
 CONTACT_PURPOSES = {
     "consent": _l("with the booking"),
+    "silence_after_sends": _l("earlier messages had no reply"),
     "message": _l("by a message of theirs"),
     "keyword": _l("by a message of theirs"),
     "operator": _l("by an operator"),
