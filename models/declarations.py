@@ -75,7 +75,8 @@ _seen_files: dict[Path, tuple[int, int, int] | None] = {}
 _parsed: dict[tuple[int, str], Declared] = {}
 
 
-_NEWEST = select(ConfigVersion.id, ConfigVersion.digest).order_by(ConfigVersion.id.desc()).limit(1)
+_VERSION = table_of(ConfigVersion).c
+_NEWEST = select(_VERSION.id, _VERSION.digest).order_by(_VERSION.id.desc()).limit(1)
 # One row whichever of the two there is.
 _ONE, _OF = select(literal(1).label("one")).subquery(), _NEWEST.subquery()
 _NEWEST_AND_FAULT = select(_OF.c.id, _OF.c.digest, table_of(ConfigFault).c.fault).select_from(
