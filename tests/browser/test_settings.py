@@ -273,7 +273,7 @@ def test_switch_is_off_with_the_reason_for_who_is_no_admin_of_platform(desk, ope
         page.goto(f"{desk.url}/settled/settings")
         button = page.locator("#switch-followups")
         expect(button).to_have_attribute("aria-disabled", "true")
-        expect(page.get_by_text("it needs an admin of platform").last).to_be_visible()
+        expect(page.get_by_text("Only an admin of platform switches this").last).to_be_visible()
 
 
 @SCRIPTS
