@@ -78,10 +78,10 @@ def _followup_beginning(session: Session, tenant: Tenant, wanted: str) -> UUID |
 
 def tab_of_customer(session: Session, tenant: Tenant, customer: str) -> Tab | None:
     """Where the customer's pending ones are; where none is pending, what changed last."""
-    query = select(FollowUp.status, func.max(FollowUp.updated_at)).where(
+    query = select(FollowUp.status, func.max(FollowUp.updated_at).label("at")).where(
         FollowUp.tenant_id == tenant.id, FollowUp.customer == customer
     )
-    changed = {status: at for status, at in session.execute(query.group_by(FollowUp.status))}
+    changed = {row.status: row.at for row in session.execute(query.group_by(FollowUp.status))}
     if not changed or Tab.PENDING.status.value in changed:
         return Tab.PENDING if changed else None
     return max(
