@@ -78,7 +78,7 @@ def sign_in() -> Any:
     if g.operator is not None:
         return redirect(wanted or url_for("account.home"), 303)
     form = SignInForm()
-    if request.method == "GET":
+    if request.method != "POST":
         return render_template("auth/sign_in.html", form=form, to=wanted)
     if form.validate():
         answer = _first_step(form.user.operator, "password", wanted)
@@ -94,7 +94,7 @@ def sign_in() -> Any:
 @requires(Permission.PUBLIC)
 def sign_in_by_link(secret: str) -> Any:
     """Opening the link only shows a button: mail scanners and previews open links too."""
-    if request.method == "GET":
+    if request.method != "POST":
         operator = operators.peek_link(db.session(), secret, now=g.now)
         return render_template("auth/link.html", operator=operator), 200 if operator else 403
     try:
@@ -128,7 +128,7 @@ def second_step() -> Any:
         if g.operator is None:
             flash(_("Sign in first."), "warn")
         return redirect(url_for("account.sign_in", to=wanted), 303)
-    if request.method == "GET":
+    if request.method != "POST":
         return render_template("auth/second_step.html", to=wanted)
     found, key = db.session(), settings_of(current_app).secret_key
     used = second_factor.check(found, operator, request.form.get("code", ""), secret_key=key, now=g.now)

@@ -188,6 +188,16 @@ def test_half_a_sign_in_ends_when_it_is_old_or_the_password_changed(desk, lead, 
     assert stranger.press(form, code=device[0].code(1)).headers["Location"].startswith("/sign-in")
 
 
+def test_code_is_not_tried_when_asked_for_the_head_of_the_page(desk, lead, device, stranger):
+    forget_the_last_code(desk)
+    give_password(stranger)
+    for code in ("000000", device[0].code()):
+        assert stranger.client.head("/two-factor", data={"code": code}).status_code == 200
+    assert stranger.open("/acme/followups").status == 303
+    assert ("refused", "second_factor") not in results(desk)
+    assert give_code(stranger, device[0].code()).status == 303
+
+
 def test_half_a_sign_in_is_none_when_nothing_was_given(stranger):
     answer = stranger.open("/two-factor?to=/acme/followups")
     assert answer.headers["Location"] == "/sign-in?to=/acme/followups"

@@ -222,3 +222,23 @@ def test_make_link_is_refused_when_the_account_is_switched_off(desk, acme):
             operators.make_link(session, operator, actor=SETTER_UP, now=clock.now())
 
     desk.tell(make)
+
+
+@pytest.mark.parametrize("password", [WORDS, "wrong"])
+def test_sign_in_shows_the_form_alone_when_asked_for_its_head(desk, lead, stranger, password):
+    set_password(lead)
+    before = len(desk.audit("operator.signed_in"))
+    form = stranger.open("/sign-in").form("/sign-in").fields
+    answer = stranger.client.head("/sign-in", data={**form, "email": "lead@acme.test", "password": password})
+    assert (answer.status_code, answer.data) == (200, b"")
+    assert len(desk.audit("operator.signed_in")) == before
+    assert stranger.open("/acme/followups").status == 303
+
+
+def test_link_is_not_used_when_asked_for_its_head(desk, acme, stranger):
+    desk.give("lead@acme.test", acme, "lead")
+    link = desk.link("lead@acme.test")
+    assert stranger.client.head(link).status_code == 200
+    assert stranger.client.head("/sign-in/unknown").status_code == 403
+    assert stranger.open("/acme/followups").status == 303
+    assert stranger.press(stranger.open(link).form(link)).status == 303
