@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from flask import flash, g, make_response, redirect, request
+from werkzeug.urls import iri_to_uri
 from werkzeug.wrappers import Response
 
 from desk_ui import asking
@@ -68,7 +69,10 @@ def perform(action: Action) -> Response:
     except Conflict as fault:
         record_refusal(action.name, action.resource, purpose=fault.code, detail=_state_of(fault.current))
         current = action.read()
-        return _refused(action, current, action.refused(current, fault), "warn", 409)
+        twice = isinstance(fault, once.SentTwice)
+        return _refused(
+            action, current, fault.detail if twice else action.refused(current, fault), "warn", 409
+        )
     if action.tell is not None:
         with read_only():
             return make_response(asking.tell(action.tell(result)))
@@ -127,7 +131,8 @@ def _answer(
         if not is_htmx():
             return redirect(back, 303)
         answer = make_response("", status)
-        answer.headers["HX-Redirect"] = back
+        # A header holds ASCII only; a redirect's own is written so by Werkzeug.
+        answer.headers["HX-Redirect"] = iri_to_uri(back)
         return answer
     with read_only():
         shown = action.show(row)

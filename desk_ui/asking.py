@@ -9,6 +9,11 @@ from desk_ui.htmx import is_htmx, render_page
 from models.errors import Invalid
 
 
+def once() -> str:
+    """What lets a form act once, for one that is not asked about first."""
+    return uuid4().hex
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One thing to fill in. `kind` is a type of input, or `textarea`, `choice` or `choices`.

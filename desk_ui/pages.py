@@ -7,6 +7,7 @@ from flask_babel import Babel
 from flask_wtf.csrf import generate_csrf
 
 from desk_ui import areas, charts, declared, frame, translating, words
+from desk_ui.asking import once
 from desk_ui.auth import THEMES
 from desk_ui.rows import slot
 from desk_ui.sweeps import lines, telling
@@ -98,6 +99,7 @@ def register(app: Flask) -> None:
         frame=frame.drawn,
         telling=telling,
         csrf_token=generate_csrf,
+        once=once,
         session=session,
         g=g,
     )

@@ -13,6 +13,13 @@ from models.errors import Conflict
 KEPT_FOR = timedelta(hours=24)
 
 
+class SentTwice(Conflict):
+    """The form did act, the first time."""
+
+    def __init__(self) -> None:
+        super().__init__("This was sent twice: it was done the first time, and nothing more was done now.")
+
+
 class SentForm(Base):
     """The token of a form that acted."""
 
@@ -27,12 +34,12 @@ class SentForm(Base):
 def claim(session: Session, token: UUID, *, now: datetime) -> None:
     """Use `token` up in the transaction at hand, with what the form does.
 
-    One that is being used elsewhere is waited for. Raises `Conflict` where it was used.
+    One that is being used elsewhere is waited for. Raises `SentTwice` where it was used.
     """
     dialect = sqlite if is_sqlite(session) else postgresql
     made = dialect.insert(SentForm).values(token=token, at=now).on_conflict_do_nothing()
     if session.execute(made.returning(SentForm.token)).first() is None:
-        raise Conflict("This was sent twice: it was done the first time, and nothing more was done now.")
+        raise SentTwice
 
 
 def purge(session: Session, *, now: datetime, limit: int) -> int:

@@ -1,5 +1,6 @@
-from models import clock, once
+from models import clock, once, tenants
 from models.base import db
+from tests.support.deliver import create_endpoint
 
 LIST = "/acme/followups"
 
@@ -47,3 +48,26 @@ def test_permission_is_asked_before_the_token_is_used(desk, acme, visitor):
     own = viewer.open(LIST).form("/sign-out").fields["csrf_token"]
     assert viewer.press(form, csrf_token=own, at="2099-08-14T10:00").status == 403
     assert lead.press(form, at="2099-08-14T10:00").status == 303
+
+
+def test_direct_form_acts_once_when_it_is_pressed_twice(desk, acme):
+    root = desk.visitor("root@platform.test", desk.tell(lambda s: tenants.get(s, None)), "admin")
+    desk.give("root@platform.test", acme, "admin")
+    form = root.open("/acme/sweeps").form("/deliver/runs")
+    assert root.press(form).status == 303
+    again = root.press(form, htmx=True)
+    assert again.status == 409
+    assert "This was sent twice" in again.text
+    assert [event.result for event in desk.audit("sweep.run_by_hand")] == ["success", "refused"]
+    # What was shown anew is another form.
+    assert root.press(root.open("/acme/sweeps").form("/deliver/runs")).status == 303
+
+
+def test_test_of_an_endpoint_is_sent_once_when_it_is_pressed_twice(app, desk, acme, visitor):
+    settings = app.extensions["desk_settings"]
+    endpoint, _secret = desk.tell(lambda s: create_endpoint(s, acme, settings, now=clock.now()))
+    admin = visitor("admin")
+    form = admin.open(f"/acme/endpoints/{endpoint.id}").form("/testing")
+    assert admin.press(form).status == 303
+    assert "This was sent twice" in admin.follow(admin.press(form)).text
+    assert [event.result for event in desk.audit("endpoint.tested")] == ["success", "refused"]
