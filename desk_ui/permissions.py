@@ -15,10 +15,11 @@ from werkzeug.wrappers import Response
 from desk_ui import words
 from desk_ui.addresses import local_path, outside_console, path_of
 from desk_ui.requests import READING, settings_of
-from models import audit, operators
+from models import accounts, audit, operators, text
 from models.actors import Actor
 from models.base import db
 from models.clock import micros
+from models.errors import NotFound
 from models.operators import Role
 from models.tenants import PLATFORM, Tenant
 from models.transactions import commit, rollback
@@ -211,13 +212,28 @@ def _audit_refusal(required: Requirement) -> None:
     named = (request.view_args or {}).get(required.argument or "", "")
     if required.resource == "tenant":
         named = g.tenant.key
+    if required.resource == "operator" and named != "" and not _is_known_here(named):
+        named = ""
     record_refusal(required.action, (required.resource, str(named)), purpose="role")
+
+
+def _is_known_here(operator_id: int) -> bool:
+    """Else the audit of a tenant would tell who has an account elsewhere, by ids that were only guessed."""
+    try:
+        accounts.member(db.session(), g.tenant, operator_id)
+    except NotFound:
+        return False
+    return True
 
 
 def record_refusal(
     action: str, resource: tuple[str, str], *, purpose: str, detail: dict[str, Any] | None = None
 ) -> None:
-    """Audit an action that was refused, in a transaction of its own."""
+    """Audit an action that was refused, in a transaction of its own.
+
+    The id may be what somebody typed into an address: it is cut, and left out where it can't be stored.
+    """
+    kind, named = resource[0], resource[1][: text.ID_LENGTH]
     found = db.session()
     rollback(found)
     audit.append(
@@ -225,7 +241,7 @@ def record_refusal(
         tenant_id=g.tenant.id,
         actor=actor(),
         action=action,
-        resource=resource,
+        resource=(kind, named if text.is_storable(named) else ""),
         now=g.now,
         purpose=purpose,
         detail=detail,

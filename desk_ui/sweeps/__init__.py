@@ -1,6 +1,15 @@
 """The sweeps pages: how each stands, its runs, and what an admin of the platform does with it."""
 
 from flask import Flask
+from werkzeug.routing import BaseConverter
+
+from jobs.schedule import SWEEPS
+
+
+class SweepName(BaseConverter):
+    """`<sweep:name>` in a rule: a sweep of the schedule. No other is found, before anything is asked."""
+
+    regex = f"(?:{'|'.join(SWEEPS)})"
 
 
 def register(app: Flask) -> None:
@@ -8,7 +17,8 @@ def register(app: Flask) -> None:
     # Imported here, since what stands around every page reads the lines of this area.
     from desk_ui.sweeps import commands, routes
 
-    one = "/<name>"
+    app.url_map.converters["sweep"] = SweepName
+    one = "/<sweep:name>"
     for rule, view, method in (
         ("", routes.index, "GET"),
         (one, routes.show, "GET"),

@@ -192,6 +192,16 @@ def test_sweep_is_not_found_when_there_is_no_such(desk, acme, lead, admin):
     assert slots(desk) == []
 
 
+def test_sweep_is_not_found_before_a_role_is_asked_when_there_is_no_such(desk, acme, admin, lead):
+    form = admin.open(LIST).form("/runs")
+    form.fields["csrf_token"] = lead.open(LIST).form("/sign-out").fields["csrf_token"]
+    for name in ("polish", "y" * 5_000, "a%00b", "%ED%A0%80"):
+        for act in ("runs", "pause", "resumption"):
+            form.action = f"{LIST}/{name}/{act}"
+            assert lead.press(form).status == 404
+    assert [event.result for event in desk.audit("sweep.run_by_hand") + desk.audit("sweep.paused")] == []
+
+
 def test_pages_take_as_many_queries_for_many_rows_as_for_one(app, desk, acme, admin):
     for path, most in ((LIST, 30), (FIRING, 30)):
         failed_row(desk, acme, str(uuid4()))
@@ -278,6 +288,12 @@ def test_pause_stops_it_for_all_with_the_reason_when_there_is_no_script(desk, ac
     assert (event.actor_label, event.resource_id) == ("admin@acme.test", "fire_followups")
     # Everybody sees it at once, on every page.
     assert "Firing paused" in lead.open("/acme/followups").text
+
+
+def test_pause_leads_back_by_ascii_alone_when_the_way_holds_more_and_htmx_asks(desk, acme, admin):
+    form = asked(admin).form("/pause")
+    answer = admin.press(form, htmx=True, reason="moving", back=f"{LIST}?customer=é日本")
+    assert answer.headers["HX-Redirect"] == f"{LIST}?customer=%C3%A9%E6%97%A5%E6%9C%AC"
 
 
 def test_pause_has_the_whole_page_read_again_when_htmx_asks(desk, acme, admin):
