@@ -15,8 +15,10 @@ from models import tokens
 from models.audit import AuditEvent, Result
 from models.audit_seals import AuditSeal
 from models.endpoints import EndpointState, WebhookEndpoint
-from models.operators import Operator
+from models.operators import Membership, Operator
 from models.tenants import Tenant
+
+LARGEST_ID = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -109,13 +111,21 @@ def _ids_of(session: Session, tenant: Tenant, label: str) -> list[str]:
     return [label, *map(str, operator_ids), *map(str, tokens.ids_named(session, tenant.id, label))]
 
 
-def operators(session: Session, rows: Sequence[Row]) -> Mapping[str, str]:
-    """The mail address of each operator whom `rows` are about, by id."""
+def operators(session: Session, tenant: Tenant, rows: Sequence[Row]) -> Mapping[str, str]:
+    """The mail address of each operator whom `rows` are about, by id: of those with a role in `tenant`."""
     ids = {
-        int(row.resource_id) for row in rows if row.resource_type == "operator" and row.resource_id.isdigit()
+        int(row.resource_id) for row in rows if row.resource_type == "operator" and _is_id(row.resource_id)
     }
-    found = session.execute(select(Operator.id, Operator.email).where(Operator.id.in_(ids))) if ids else ()
+    if not ids:
+        return {}
+    query = select(Operator.id, Operator.email).join(Membership, Membership.operator_id == Operator.id)
+    found = session.execute(query.where(Membership.tenant_id == tenant.id, Operator.id.in_(ids)))
     return {str(id): email for id, email in found}
+
+
+def _is_id(given: str) -> bool:
+    """Whether this may be the id of an operator; events once kept what was typed instead."""
+    return given.isascii() and given.isdigit() and len(given) <= 10 and int(given) <= LARGEST_ID
 
 
 def removed(session: Session, tenant: Tenant, rows: Iterable[Row | AuditEvent]) -> frozenset[str]:

@@ -24,7 +24,8 @@ def index() -> Any:
     asked, session = asked_by_address(Filters, int), db.session()
     page, notes = asked.read(lambda *given: queries.page(session, g.tenant, g.zone, *given))
     chain = queries.chain(session, MOST_COUNTED)
-    people, removed = queries.operators(session, page.rows), queries.removed(session, g.tenant, page.rows)
+    people = queries.operators(session, g.tenant, page.rows)
+    removed = queries.removed(session, g.tenant, page.rows)
     view = views.AuditView(asked, page, notes, chain=chain, people=people, removed=removed)
     return render_page("audit/list.html", "list", view=view, views=views)
 

@@ -28,7 +28,10 @@ def ask_add() -> str:
 def add() -> Response:
     """Give somebody a role; without an account they get one, and whoever adds them a link, shown once."""
     email, role = request.form.get("email", ""), request.form.get("role", "")
-    is_new = operators.known(db.session(), email) is None
+    account = operators.known(db.session(), email)
+    is_new = account is None
+    # Not what was typed: it may be anything, or the address of somebody whom the tenant doesn't know.
+    named = str(account.id) if account and _is_here(account) else ""
 
     def act() -> tuple[Operator, str]:
         session = db.session()
@@ -47,7 +50,7 @@ def add() -> Response:
     return perform(
         Action(
             name="operator.added",
-            resource=("operator", email.strip().lower()[:200]),
+            resource=("operator", named),
             act=act,
             done=lambda made: _added(made[0], role),
             back=lambda made: _page(made[0].id) if made else _list(),
@@ -218,6 +221,10 @@ def _person(operator_id: int) -> queries.Person:
     if found is None:
         abort(404)
     return found
+
+
+def _is_here(account: Operator) -> bool:
+    return queries.person(db.session(), g.tenant, account.id) is not None
 
 
 def _managed(operator_id: int, action: str, *, own: bool = True) -> queries.Person:
