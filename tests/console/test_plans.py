@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import event, select, text
 
 from desk_ui import search
-from desk_ui.followups import queries
+from desk_ui.followups import customers, queries
 from desk_ui.followups.queries import Filters, Scene, Tab
 from desk_ui.paging import Cursor
 from models import bulk, clock
@@ -180,6 +180,15 @@ def test_those_whose_task_waits_are_found_from_their_tasks(app, many, now):
         assert "ix_agent_task_waiting" in plan, plan
         assert "ix_follow_up_status_updated" not in plan, plan
         assert len(queries.page(session, scene, filters, None, LIMIT).rows) == 13
+        db.session.remove()
+
+
+def test_those_booked_again_are_looked_up_by_their_own_index(app, many):
+    with app.app_context():
+        session = db.session()
+        ids = [uuid4() for _number in range(50)]
+        [plan] = plans_of(session, lambda: customers.rearmed_among(session, many, ids))
+        assert not scans(plan) and "ix_follow_up_rearmed_from" in plan, plan
         db.session.remove()
 
 
