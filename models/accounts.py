@@ -92,18 +92,19 @@ def sign_in_refused(
 
 
 def set_password(session: Session, operator: Operator, hashed: str, *, actor: Actor, now: datetime) -> None:
-    """Give the account the password of which `hashed` is the hash; all its sessions end."""
+    """Give the account the password of which `hashed` is the hash; all its sessions and links end."""
     operator.password = hashed
     operator.fs_uniquifier = uuid4().hex
+    operators.void_links(session, operator, now)
     operators.record(
         session, operator, operators.home(session, operator), "operator.password_set", actor, now
     )
 
 
 def set_active(session: Session, operator: Operator, on: bool, *, actor: Actor, now: datetime) -> bool:
-    """Switch the account on or off, in all tenants; whether that changed anything. Off ends its sessions.
+    """Switch the account on or off, in all tenants; whether that changed anything.
 
-    Raises `Conflict` where `platform` would be left without an admin.
+    Off ends its sessions and links. Raises `Conflict` where `platform` would be left without an admin.
     """
     locks.one(session, select(Operator).where(Operator.id == operator.id))
     if operator.active == on:
@@ -111,6 +112,7 @@ def set_active(session: Session, operator: Operator, on: bool, *, actor: Actor, 
     if not on:
         operators.keep_an_admin(session, operator)
         operator.fs_uniquifier = uuid4().hex
+        operators.void_links(session, operator, now)
     operator.active = on
     action = "operator.switched_on" if on else "operator.switched_off"
     operators.record(session, operator, operators.home(session, operator), action, actor, now)
@@ -118,8 +120,9 @@ def set_active(session: Session, operator: Operator, on: bool, *, actor: Actor, 
 
 
 def sign_out_everywhere(session: Session, operator: Operator, *, actor: Actor, now: datetime) -> None:
-    """End all sessions of the account."""
+    """End all sessions of the account, and the links that nobody used."""
     operator.fs_uniquifier = uuid4().hex
+    operators.void_links(session, operator, now)
     where = operators.home(session, operator)
     operators.record(session, operator, where, "operator.signed_out_everywhere", actor, now)
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import uuid4
 
-from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, delete, select
+from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models import audit, locks, text
@@ -229,15 +229,31 @@ def memberships(session: Session, operator: Operator) -> Sequence[tuple[Tenant, 
 
 
 def make_link(session: Session, operator: Operator, *, actor: Actor, now: datetime) -> str:
-    """The secret of a new one-time sign-in link, good for 15 minutes. Raises `Conflict` if switched off."""
+    """The secret of a new one-time sign-in link, good for 15 minutes; those before are void.
+
+    Raises `Conflict` if switched off.
+    """
+    locks.one(session, select(Operator).where(Operator.id == operator.id))
     if not operator.active:
         raise Conflict("This account is switched off, so it gets no sign-in link.", current=operator)
+    void_links(session, operator, now)
     secret = secrets.token_urlsafe(32)
     session.add(
         SignInLink(operator_id=operator.id, digest=_digest(secret), made_at=now, expires_at=now + LINK_LASTS)
     )
     record(session, operator, home(session, operator), "operator.link_made", actor, now)
     return secret
+
+
+def void_links(session: Session, operator: Operator, now: datetime) -> None:
+    """Use up the operator's links that nobody used, which else would outlive what ends their sessions."""
+    unused = (
+        SignInLink.operator_id == operator.id,
+        SignInLink.used_at.is_(None),
+        SignInLink.expires_at > now,
+    )
+    void = update(SignInLink).where(*unused).values(used_at=now)
+    session.execute(void.execution_options(synchronize_session=False))
 
 
 def peek_link(session: Session, secret: str, *, now: datetime) -> Operator | None:
@@ -256,10 +272,13 @@ def peek_link(session: Session, secret: str, *, now: datetime) -> Operator | Non
 
 def use_link(session: Session, secret: str, *, now: datetime) -> Operator:
     """Use the link up and return whom it signs in. Raises `Forbidden` for one that can't be used."""
-    link = locks.one(session, select(SignInLink).where(SignInLink.digest == _digest(secret)))
-    operator = session.get(Operator, link.operator_id) if link else None
+    wanted = SignInLink.digest == _digest(secret)
+    # The account before the link, as whoever voids its links takes them.
+    whose = select(SignInLink.operator_id).where(wanted)
+    operator = locks.one(session, select(Operator).where(Operator.id.in_(whose)))
+    link = locks.one(session, select(SignInLink).where(wanted))
     if link is None or operator is None or link.used_at or link.expires_at <= now or not operator.active:
-        raise Forbidden("This link was used already or is older than 15 minutes. Ask for a new one.")
+        raise Forbidden("This link was used, is void or is older than 15 minutes. Ask for a new one.")
     link.used_at = now
     return operator
 

