@@ -71,7 +71,7 @@ def rearm(row: Row, scene: Scene) -> Ask:
     refusal = refusals.to_rearm(row, foresight.contact) or (refusals.pending_already() if twin else None)
     return Ask(
         title=_("Re-arm the follow-up to %(customer)s", customer=row.customer),
-        note=already_pending(twin) if twin else "",
+        note=_with_link(refusals.pending_already(), twin) if twin else "",
         says=[
             *_why_it_ended(row, scene, foresight),
             *_booked_again(scene, row),
@@ -98,9 +98,13 @@ def rearm(row: Row, scene: Scene) -> Ask:
 
 def already_pending(prior: UUID | str) -> Markup:
     """That the same waits already, with the way to it."""
+    return _with_link(_("The same follow-up is pending already, so nothing was booked."), prior)
+
+
+def _with_link(said: str, prior: UUID | str) -> Markup:
     url = url_for("followups.show", tenant=g.tenant.key, followup_id=prior)
     link = Markup('<a href="%s">%s</a>') % (url, _("Show the pending one"))
-    return Markup("%s %s") % (_("The same follow-up is pending already, so nothing was booked."), link)
+    return Markup("%s %s") % (said, link)
 
 
 def _why_it_ended(row: Row, scene: Scene, foresight: Foresight) -> list[str]:
