@@ -121,6 +121,8 @@ def add(
     Raises `Invalid` on `url` or `event_types`, `Conflict` where the tenant has as many as it may.
     """
     checked, types = endpoint_urls.check(url, settings), check_event_types(event_types)
+    # Those who add at the same time are counted one after the other.
+    locks.one(session, select(Tenant).where(Tenant.id == tenant.id))
     if len(of_tenant(session, tenant.id)) >= MOST_ENDPOINTS:
         raise Conflict(f"There are {MOST_ENDPOINTS} endpoints already, which is the most. Remove one first.")
     endpoint_id, secret = uuid4(), secrets.webhook_secret()

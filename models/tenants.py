@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Boolean, ForeignKey, Integer, String, bindparam, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models import audit, text
@@ -14,6 +15,7 @@ from models.actors import Actor
 from models.base import Base, table_of
 from models.clock import zones
 from models.errors import Conflict, Invalid, NotFound
+from models.transactions import savepoint
 from models.transitions import check_version
 
 PLATFORM = "platform"
@@ -79,8 +81,9 @@ def add(
         raise Invalid("key", f"can't be {key}, which the addresses use")
     if timezone not in zones():
         raise Invalid("timezone", f"is not a known time zone: {timezone}")
+    taken = Conflict(f"There is a tenant {key} already.")
     if session.scalars(select(Tenant.id).where(Tenant.key == key)).first() is not None:
-        raise Conflict(f"There is a tenant {key} already.")
+        raise taken
     tenant = Tenant(
         key=key,
         name=text.required(name or key, "name"),
@@ -88,8 +91,13 @@ def add(
         features={feature.value: True for feature in Feature},
         created_at=now,
     )
-    session.add(tenant)
-    session.flush()
+    try:
+        with savepoint(session):
+            session.add(tenant)
+            session.flush()
+    except IntegrityError:
+        # Somebody else took the key at the same moment.
+        raise taken from None
     audit.append(
         session,
         tenant_id=tenant.id,

@@ -71,6 +71,8 @@ def add(
     """
     text.required(name, "name")
     given = _scopes(scopes)
+    # Two who take the same name at the same time: the second one finds the first one's.
+    locks.one(session, select(Tenant).where(Tenant.id == tenant.id))
     if _in_use(session, tenant, name) is not None:
         raise Conflict(f"There is a token {name} already. Revoke it first, or choose another name.")
     secret = PREFIX + secrets.token_urlsafe(32)

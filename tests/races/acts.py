@@ -15,7 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from jobs.app import make_app
-from models import accounts, erasure, operators, second_factor, tenants
+from models import accounts, endpoints, erasure, operators, second_factor, tenants, tokens
 from models.base import db
 from models.errors import DeskError
 from models.followups import booking, contacts, tasks, transitions
@@ -141,6 +141,25 @@ def switch_off(session: Session, _tenant: Tenant, emails: list[str]) -> list[str
     return each(session, emails, act)
 
 
+def add(session: Session, tenant: Tenant, given: list[list[str]]) -> list[str]:
+    """Add each `(kind, name)`: those of the other contender's names are refused."""
+
+    def act(pair: list[str]) -> str:
+        kind, name = pair
+        if kind == "token":
+            tokens.add(session, tenant, name=name, scopes=["read"], actor=API, now=T)
+        elif kind == "tenant":
+            tenants.add(session, key=name, name=None, actor=API, now=T)
+        elif kind == "endpoint":
+            url = f"https://{name}.example/"
+            endpoints.add(session, tenant, url=url, event_types=["*"], settings=settings(), actor=API, now=T)
+        else:
+            operators.add(session, name, tenant=tenant, role="lead", actor=API, now=T, expected="none")
+        return "added"
+
+    return each(session, given, act)
+
+
 def desk(session: Session, _tenant: Tenant, arguments: list[str]) -> None:
     from desk_ui.cli import main
 
@@ -159,6 +178,7 @@ ACTS: dict[str, Callable[[Session, Tenant, Any], Any]] = {
     "desk": desk,
     "give_code": give_code,
     "switch_off": switch_off,
+    "add": add,
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A code is taken once, and platform keeps an admin, whoever comes at the same moment."""
+"""A code is taken once, a name too, and platform keeps an admin, whoever comes at the same moment."""
 
 import os
 
@@ -6,7 +6,7 @@ import pytest
 from passlib.totp import TOTP
 from sqlalchemy import select
 
-from models import operators, second_factor, tenants
+from models import endpoints, operators, second_factor, tenants
 from models.operators import Operator
 from models.transactions import commit
 from tests.conftest import T
@@ -57,3 +57,20 @@ def test_platform_keeps_an_admin_when_two_switch_each_other_off_at_once(world, r
     assert sorted(answers[0] + answers[1]) == ["True"] * 19 + ["conflict"]
     world.session.rollback()
     assert len(world.session.scalars(select(Operator).where(Operator.active)).all()) == 1
+
+
+@pytest.mark.parametrize("kind", ["token", "tenant", "operator"])
+def test_name_is_taken_once_and_the_other_is_told_when_two_add_it_at_once(world, race, kind):
+    ending = "@x.test" if kind == "operator" else ""
+    names = [[kind, f"race-{number}{ending}"] for number in range(40)]
+    answers = race(("add", names), ("add", names))
+    for pair in zip(*answers, strict=True):
+        assert sorted(pair) == ["added", "conflict"]
+
+
+def test_tenant_has_no_more_endpoints_than_it_may_when_two_add_at_once(world, race):
+    most = endpoints.MOST_ENDPOINTS
+    answers = race(*(("add", [["endpoint", f"{who}-{n}"] for n in range(most)]) for who in ("one", "two")))
+    assert sorted(answers[0] + answers[1]) == ["added"] * most + ["conflict"] * most
+    world.session.rollback()
+    assert len(endpoints.of_tenant(world.session, world.tenant.id)) == most
