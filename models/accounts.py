@@ -136,6 +136,8 @@ def set_timezone(
     """
     if timezone is not None and timezone not in zones():
         raise Invalid("timezone", "is not a known time zone")
+    # Whoever presses twice at once changed it once.
+    locks.one(session, select(Operator).where(Operator.id == operator.id))
     if operator.timezone == timezone:
         return False
     detail: dict[str, object] = {"before": operator.timezone, "after": timezone}

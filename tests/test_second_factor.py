@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 from passlib.totp import TOTP
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from models import accounts, operators, second_factor, tenants
 from models.audit import AuditEvent
@@ -252,3 +252,12 @@ def test_account_may_be_managed_by_who_is_admin_wherever_it_has_a_role(session, 
         ("root", "across"): True,
         ("root", "high"): True,
     }
+
+
+def test_set_timezone_changes_nothing_when_another_set_the_same_meanwhile(session, lead, now):
+    assert lead.timezone is None
+    meanwhile = update(Operator).where(Operator.id == lead.id).values(timezone="Asia/Tokyo")
+    session.execute(meanwhile.execution_options(synchronize_session=False))
+    assert accounts.set_timezone(session, lead, "Asia/Tokyo", actor=API, now=now) is False
+    commit(session, "tests.zone")
+    assert events(session, "operator.timezone_set") == []
