@@ -180,7 +180,8 @@ def to_sign_in() -> Response:
     """Send a signed-out person to sign in, and back to where they were; HTMX reloads the whole page."""
     acting = request.method not in READING
     if acting:
-        flash(_("You were signed out, so nothing was done. Please do it again."), "warn")
+        # What signs everybody out, such as a new password, may be what was asked for, if it was asked twice.
+        flash(_("You were signed out. Check what was saved, and do it again if it is missing."), "warn")
     wanted = local_path(request.form.get("back")) if acting else request.full_path.rstrip("?")
     if "HX-Request" not in request.headers:
         return redirect(url_for("account.sign_in", to=wanted), 303)

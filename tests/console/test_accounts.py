@@ -299,6 +299,21 @@ def test_password_is_asked_for_again_when_the_link_was_used_long_ago(lead):
     assert set_password(lead, "another fine one", present=WORDS).status == 303
 
 
+@pytest.mark.parametrize("act", ["password", "factor"])
+def test_one_who_pressed_twice_is_told_to_check_when_the_first_signed_them_out(desk, lead, act):
+    page = lead.open(FACTOR if act == "factor" else "/profile")
+    form, typed = page.form("/profile/password" if act == "password" else FACTOR), {"wanted": WORDS}
+    if act == "factor":
+        typed = {"code": Device.of(page.text).code()}
+    before = lead.client.get_cookie("desk").value
+    assert lead.press(form, **typed).status in (200, 303)
+    lead.client.set_cookie("desk", before)
+    said = lead.follow(lead.press(form, **typed)).text
+    assert "Check what was saved, and do it again if it is missing." in said
+    assert "nothing was done" not in said
+    assert len(desk.audit("operator.password_set" if act == "password" else "operator.factor_on")) == 1
+
+
 def test_sign_out_everywhere_ends_all_sessions_and_is_audited_once(desk, lead, visitor):
     elsewhere = visitor("lead")
     answer = lead.press(lead.open("/profile").form("/profile/sessions-end"))
@@ -342,6 +357,9 @@ def test_account_page_is_open_to_whoever_has_no_tenant_any_more(desk, acme, lead
             session, operators.by_email(session, EMAIL), tenant=acme, actor=SETTER_UP, now=clock.now()
         )
     )
+    assert lead.open("/profile").status == 303
+    link = desk.link(EMAIL)
+    assert lead.press(lead.open(link).form(link)).status == 303
     assert lead.open("/profile").status == 200
 
 

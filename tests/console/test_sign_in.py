@@ -150,7 +150,7 @@ def test_htmx_reloads_to_sign_in_and_comes_back_when_signed_out_meanwhile(desk, 
     )
     assert answer.status_code == 401
     assert answer.headers["HX-Redirect"] == "/sign-in?to=/acme/followups?agent%3Dstore-support"
-    assert "You were signed out, so nothing was done." in lead.open(answer.headers["HX-Redirect"]).text
+    assert "You were signed out. Check what was saved" in lead.open(answer.headers["HX-Redirect"]).text
     assert desk.read(acme, followup.id).status == "pending"
 
 
