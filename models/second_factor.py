@@ -16,6 +16,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from models import locks, operators, secrets
 from models.actors import Actor
 from models.base import Base, BigId
+from models.clock import micros
 from models.errors import Conflict, Invalid
 from models.operators import Operator
 
@@ -145,9 +146,15 @@ def turn_off(session: Session, operator: Operator, *, actor: Actor, now: datetim
     return True
 
 
-def reset(session: Session, operator: Operator, *, actor: Actor, now: datetime) -> bool:
-    """Turn it off for somebody who lost the device, and end their sessions and links; whether it was on."""
-    if not _remove(session, operator):
+def reset(
+    session: Session, operator: Operator, *, actor: Actor, now: datetime, shown_since: int | None = None
+) -> bool:
+    """Turn it off for somebody who lost the device, and end their sessions and links; whether it was on.
+
+    `shown_since` is since when it was on as shown, in microseconds. Raises `Conflict` where it is on since
+    another moment.
+    """
+    if not _remove(session, operator, shown_since):
         return False
     operator.fs_uniquifier = uuid4().hex
     operators.void_links(session, operator, now)
@@ -222,10 +229,12 @@ def _new_codes(session: Session, operator: Operator) -> list[str]:
     return ["-".join(code[at : at + 4] for at in range(0, CODE_LENGTH, 4)) for code in codes]
 
 
-def _remove(session: Session, operator: Operator) -> bool:
+def _remove(session: Session, operator: Operator, shown_since: int | None = None) -> bool:
     factor = locks.one(session, select(SecondFactor).where(SecondFactor.operator_id == operator.id))
     if factor is None:
         return False
+    if shown_since is not None and micros(factor.turned_on_at) != shown_since:
+        raise Conflict(f"{operator.email} turned the second factor on meanwhile, so nothing was done.")
     _remove_codes(session, operator)
     session.delete(factor)
     session.flush()

@@ -10,6 +10,8 @@ from desk_ui.asking import Ask, Field, Told
 from desk_ui.permissions import Permission, refusal
 from desk_ui.settings import queries
 from models.base import db
+from models.clock import micros
+from models.errors import Invalid
 from models.operators import LONGEST_EMAIL, Role
 from models.tenants import Feature, Tenant
 from models.tokens import ApiToken, Scope
@@ -190,6 +192,7 @@ def reset_factor(person: queries.Person, not_allowed: str | None) -> Ask:
         kind="danger",
         url=_of(person, "people_reset_factor"),
         back=page_of(person),
+        hidden={"shown_since": str(micros(person.factor_since))} if person.factor_since else {},
         refusal=not_allowed or off,
     )
 
@@ -274,6 +277,19 @@ def revoke_token(token: ApiToken) -> Ask:
 def wants_on(now: bool) -> bool:
     """What a switch is asked to become; where neither form nor address says it, the other of what it is."""
     return {"1": True, "0": False}.get(request.values.get("on", ""), not now)
+
+
+def chosen() -> bool:
+    """What the form says that a switch is to become. Raises `Invalid` on `on`."""
+    if request.form.get("on") not in ("0", "1"):
+        raise Invalid("on", "is missing; reload the page and try again")
+    return request.form["on"] == "1"
+
+
+def factor_shown() -> int:
+    """Since when the second factor was on as the form shows it, in microseconds; 0 where it shows none."""
+    given = request.form.get("shown_since", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= 20 else 0
 
 
 def page_of(person: queries.Person) -> str:

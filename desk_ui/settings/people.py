@@ -1,6 +1,7 @@
 """What an admin does with the people of a tenant: their role in it, and where allowed their whole account."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from flask import abort, current_app, g, request, url_for
 from flask_babel import gettext as _
@@ -17,6 +18,8 @@ from models.base import db
 from models.errors import Conflict
 from models.operators import NO_ROLE, Operator, Role
 from models.transactions import commit
+
+T = TypeVar("T")
 
 
 @requires(Permission.OPERATORS)
@@ -83,7 +86,7 @@ def change_role(operator_id: int) -> Response:
         commit(db.session(), "console.settings.change_role")
 
     return _on_one(
-        "operator.role_changed", person, act, lambda: _is_now(person.email, role), asks.change_role
+        "operator.role_changed", person, act, lambda _nothing: _is_now(person.email, role), asks.change_role
     )
 
 
@@ -110,7 +113,9 @@ def take_role_away(operator_id: int) -> Response:
         commit(session, "console.settings.take_role_away")
 
     said = _("%(email)s has no role in %(tenant)s any more.", email=person.email, tenant=g.tenant.key)
-    return _on_one("operator.role_revoked", person, act, lambda: said, asks.take_role_away, gone=True)
+    return _on_one(
+        "operator.role_revoked", person, act, lambda _nothing: said, asks.take_role_away, gone=True
+    )
 
 
 @requires(Permission.OPERATORS)
@@ -152,17 +157,21 @@ def ask_factor_reset(operator_id: int) -> str:
 @requires(Permission.OPERATORS, action="operator.factor_reset", resource="operator", argument="operator_id")
 def reset_factor(operator_id: int) -> Response:
     """Let somebody who lost their device sign in without it."""
-    person = _managed(operator_id, "operator.factor_reset", own=False)
+    person, shown = _managed(operator_id, "operator.factor_reset", own=False), asks.factor_shown()
 
-    def act() -> None:
+    def act() -> bool:
         session = db.session()
-        second_factor.reset(session, session.get_one(Operator, person.id), actor=actor(), now=g.now)
+        account = session.get_one(Operator, person.id)
+        was_on = second_factor.reset(session, account, actor=actor(), now=g.now, shown_since=shown)
         commit(session, "console.settings.reset_factor")
+        return was_on
 
-    said = _("The second factor of %(email)s is off, and their sessions ended.", email=person.email)
-    return _on_one(
-        "operator.factor_reset", person, act, lambda: said, lambda one: asks.reset_factor(one, None)
-    )
+    def done(was_on: bool) -> str:
+        if was_on:
+            return _("The second factor of %(email)s is off, and their sessions ended.", email=person.email)
+        return _("The second factor of %(email)s was off already. Nothing changed.", email=person.email)
+
+    return _on_one("operator.factor_reset", person, act, done, lambda one: asks.reset_factor(one, None))
 
 
 @requires(Permission.OPERATORS)
@@ -174,8 +183,7 @@ def ask_switching(operator_id: int) -> str:
 @requires(Permission.OPERATORS, action="operator.switched", resource="operator", argument="operator_id")
 def switch_account(operator_id: int) -> Response:
     """Switch somebody's account on or off, in all tenants."""
-    person = _managed(operator_id, "operator.switched")
-    on = asks.wants_on(person.active)
+    person, on = _managed(operator_id, "operator.switched"), asks.chosen()
 
     def act() -> None:
         session = db.session()
@@ -186,15 +194,19 @@ def switch_account(operator_id: int) -> Response:
     if not on:
         said = _("The account of %(email)s is off, and their sessions ended.", email=person.email)
     return _on_one(
-        "operator.switched", person, act, lambda: said, lambda one: asks.switch_account(one, on, None)
+        "operator.switched",
+        person,
+        act,
+        lambda _nothing: said,
+        lambda one: asks.switch_account(one, on, None),
     )
 
 
 def _on_one(
     name: str,
     person: queries.Person,
-    act: Callable[[], None],
-    done: Callable[[], str],
+    act: Callable[[], T],
+    done: Callable[[T], str],
     ask: Callable[[queries.Person], Ask],
     *,
     gone: bool = False,
@@ -209,7 +221,7 @@ def _on_one(
             name=name,
             resource=("operator", str(person.id)),
             act=act,
-            done=lambda _nothing: done(),
+            done=done,
             back=lambda _nothing: back,
             ask=lambda: ask(_person(person.id)),
         )
