@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import uuid4
 
-from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, delete, select, update
+from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, select, update
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from models import audit, locks, text
@@ -16,11 +17,11 @@ from models.actors import Actor
 from models.base import Base, Serial
 from models.errors import Conflict, Forbidden, Invalid, NotFound
 from models.tenants import PLATFORM, Tenant
+from models.transactions import savepoint
 
 LINK_LASTS = timedelta(minutes=15)
 LONGEST_EMAIL = 200
 NO_ROLE = "none"
-
 _EMAIL = re.compile(r"[^\s@<>\"',;:\\]+@[^\s@<>\"',;:\\]+")
 
 
@@ -94,13 +95,7 @@ def add(
     be left without an admin.
     """
     wanted = as_role(role)
-    operator = locks.one(session, select(Operator).where(Operator.email == _email(email)))
-    if operator is None:
-        operator = Operator(
-            email=_email(email), active=True, fs_uniquifier=uuid4().hex, created_at=now, signed_in_at=None
-        )
-        session.add(operator)
-        session.flush()
+    operator = _account(session, _email(email), now)
     membership = session.get(Membership, (operator.id, tenant.id))
     before = membership.role if membership else None
     _check_role(operator, before, expected)
@@ -120,6 +115,21 @@ def add(
     return operator, True
 
 
+def _account(session: Session, email: str, now: datetime) -> Operator:
+    """The account of `email`, locked: the one that there is, or that somebody makes now, or a new one."""
+    query = select(Operator).where(Operator.email == email)
+    if (found := locks.one(session, query)) is not None:
+        return found
+    made = Operator(email=email, active=True, fs_uniquifier=uuid4().hex, created_at=now, signed_in_at=None)
+    try:
+        with savepoint(session):
+            session.add(made)
+            session.flush()
+    except IntegrityError:
+        return session.scalars(query.with_for_update()).one()
+    return made
+
+
 def revoke_role(
     session: Session,
     operator: Operator,
@@ -129,7 +139,7 @@ def revoke_role(
     now: datetime,
     expected: str | None = None,
 ) -> bool:
-    """Take the operator's role in `tenant` away; whether there was one. The account stays.
+    """Take the operator's role in `tenant` away; whether there was one. The last one empties the account.
 
     `expected` is the role that was shown. Raises `Conflict` where it is another one, or `platform` would be
     left without an admin.
@@ -143,6 +153,11 @@ def revoke_role(
         _keep_an_admin(session, tenant, operator)
     detail: dict[str, object] = {"role_before": membership.role, "role": None}
     session.delete(membership)
+    if not memberships(session, operator):
+        from models import leaving  # not above: the second factor, which it knows, knows this module
+
+        leaving.empty(session, operator, now)
+        detail["account"] = "emptied"
     record(session, operator, tenant.id, "operator.role_revoked", actor, now, detail)
     session.flush()
     return True
@@ -195,26 +210,6 @@ def known(session: Session, email: str) -> Operator | None:
     if not text.is_storable(email):
         return None
     return session.scalars(select(Operator).where(Operator.email == email.strip().lower())).one_or_none()
-
-
-def first_admin(session: Session, tenant: Tenant) -> Operator | None:
-    """Whoever became an admin of `tenant` first, or None."""
-    return session.scalars(
-        select(Operator)
-        .join(Membership, Membership.operator_id == Operator.id)
-        .where(Membership.tenant_id == tenant.id, Membership.role == Role.ADMIN)
-        .order_by(Membership.created_at, Operator.id)
-        .limit(1)
-    ).first()
-
-
-def listed(session: Session, tenant: Tenant | None) -> list[Operator]:
-    """Those with a role in `tenant`, or everybody, by address: for those who run the installation."""
-    query = select(Operator).order_by(Operator.email)
-    if tenant is not None:
-        query = query.join(Membership, Membership.operator_id == Operator.id)
-        query = query.where(Membership.tenant_id == tenant.id)
-    return list(session.scalars(query))
 
 
 def memberships(session: Session, operator: Operator) -> Sequence[tuple[Tenant, Role]]:
@@ -281,20 +276,6 @@ def use_link(session: Session, secret: str, *, now: datetime) -> Operator:
         raise Forbidden("This link was used, is void or is older than 15 minutes. Ask for a new one.")
     link.used_at = now
     return operator
-
-
-def purge_links(session: Session, *, now: datetime, limit: int) -> int:
-    """Delete up to `limit` links that can't be used any more, 15 minutes after they were made.
-
-    How many there were. The caller commits.
-    """
-    old = (
-        select(SignInLink.id).where(SignInLink.expires_at <= now).order_by(SignInLink.expires_at).limit(limit)
-    )
-    ids = list(session.scalars(old))
-    gone = delete(SignInLink).where(SignInLink.id.in_(ids))
-    session.execute(gone.execution_options(synchronize_session=False))
-    return len(ids)
 
 
 def as_actor(operator: Operator) -> Actor:

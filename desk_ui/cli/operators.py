@@ -7,7 +7,7 @@ import click
 
 from desk_ui.cli.output import json_option, say
 from desk_ui.cli.work import at_work
-from models import operators, second_factor, tenants
+from models import operators, people, second_factor, tenants
 from models.clock import iso
 from models.operators import LINK_LASTS, Operator, Role
 from models.settings import Settings
@@ -36,6 +36,8 @@ def add(email: str, role: str, tenant: str) -> None:
         )
         commit(work.session, "cli.operator.add")
         text = f"{made.email} is {role} of {found.key}." if changed else "Nothing changed: it was so already."
+        if not made.active:
+            text += " But the account is switched off."
         say(text, {"email": made.email, "tenant": found.key, "role": role, "changed": changed})
 
 
@@ -44,14 +46,20 @@ def add(email: str, role: str, tenant: str) -> None:
 @click.option("--tenant", required=True, help="The key of the tenant in which the role ends.")
 @json_option
 def revoke_role(email: str, tenant: str) -> None:
-    """Take EMAIL's role in a tenant away, at once. The account stays; platform keeps at least one admin."""
+    """Take EMAIL's role in a tenant away, at once; platform keeps at least one admin.
+
+    With the last role the account is emptied: password, second factor and links go, all sessions end.
+    """
     with at_work() as work:
         found = tenants.get(work.session, tenant)
         person = operators.by_email(work.session, email)
         changed = operators.revoke_role(work.session, person, tenant=found, actor=work.actor, now=work.now)
+        emptied = changed and not operators.memberships(work.session, person)
         commit(work.session, "cli.operator.revoke_role")
         text = f"{person.email} has no role in {found.key} any more."
-        value = {"email": person.email, "tenant": found.key, "changed": changed}
+        if emptied:
+            text += " It was the last one: the account is emptied, and all its sessions ended."
+        value = {"email": person.email, "tenant": found.key, "changed": changed, "emptied": emptied}
         say(text if changed else "Nothing changed: there was no role.", value)
 
 
@@ -62,8 +70,8 @@ def list_operators(tenant: str | None) -> None:
     """List the people who may sign in, with their roles."""
     with at_work() as work:
         wanted = tenants.get(work.session, tenant) if tenant else None
-        people = operators.listed(work.session, wanted)
-        found = [(one, operators.memberships(work.session, one)) for one in people]
+        everybody = people.listed(work.session, wanted)
+        found = [(one, operators.memberships(work.session, one)) for one in everybody]
         lines = (f"{one.email}\t{_roles(held)}\t{_state(one)}" for one, held in found)
         say("\n".join(lines), {"items": [_shape(one, held) for one, held in found]})
 

@@ -14,7 +14,7 @@ from desk_ui.cli.output import json_option, say
 from desk_ui.cli.supervisor import Supervisor, children
 from desk_ui.cli.work import Work, at_work, make_folder_of
 from jobs import logs, queues, redis, schedule
-from models import clock, operators, sweep_states, tenants
+from models import clock, operators, people, sweep_states, tenants
 from models.clock import EPOCH, iso, parse_time
 from models.errors import Conflict, Invalid
 from models.settings import Settings, settings
@@ -171,7 +171,7 @@ def _first_link(address: str) -> str:
 
 
 def _first_admin(work: Work, platform: tenants.Tenant) -> tuple[operators.Operator, bool]:
-    found = operators.first_admin(work.session, platform)
+    found = people.first_admin(work.session, platform)
     if found is not None:
         return found, False
     admin, _changed = operators.add(

@@ -9,12 +9,12 @@ from desk_ui import local_time, words
 from desk_ui.asking import Ask, Field, Told
 from desk_ui.permissions import Permission, refusal
 from desk_ui.settings import queries
+from models import people
 from models.base import db
 from models.clock import micros
 from models.errors import Invalid
 from models.operators import LONGEST_EMAIL, Role
-from models.tenants import Feature, Tenant
-from models.tokens import ApiToken, Scope
+from models.tenants import PLATFORM, Feature, Tenant
 
 FEATURES = {
     Feature.FOLLOWUPS: (_l("Follow-ups"), _l("Judge what is due, and give it to the agents.")),
@@ -28,11 +28,6 @@ ROLES = {
     Role.MARKETER: _l("marketer: also acts on follow-ups"),
     Role.LEAD: _l("lead: also acts on deliveries, and holds agents"),
     Role.ADMIN: _l("admin: also people, tokens and endpoints"),
-}
-SCOPES = {
-    Scope.READ: _l("read: see rows and events"),
-    Scope.INGEST: _l("ingest: send messages and outcomes, book follow-ups"),
-    Scope.OPERATE: _l("operate: act as an operator does"),
 }
 
 
@@ -138,7 +133,11 @@ def _role_field(role: Role) -> Field:
 def change_role(person: queries.Person) -> Ask:
     return Ask(
         title=_("Change the role of %(email)s", email=person.email),
-        says=[_("It holds in %(tenant)s, at once.", tenant=g.tenant.key), *_about_yourself(person)],
+        says=[
+            _("It holds in %(tenant)s, at once.", tenant=g.tenant.key),
+            *_about_the_last_admin(person),
+            *_about_yourself(person),
+        ],
         fields=[_role_field(person.role)],
         verb=_("Change role"),
         url=_of(person, "people_change_role"),
@@ -152,10 +151,12 @@ def take_role_away(person: queries.Person) -> Ask:
         title=_("Take the role of %(email)s away", email=person.email),
         says=[
             _(
-                "They are %(role)s of %(tenant)s, and see nothing of it from then on. Their account stays.",
+                "They are %(role)s of %(tenant)s, and see nothing of it from then on.",
                 role=words.ROLES[person.role],
                 tenant=g.tenant.key,
             ),
+            _what_stays(person),
+            *_about_the_last_admin(person),
             *_about_yourself(person),
         ],
         verb=_("Take role away"),
@@ -164,6 +165,29 @@ def take_role_away(person: queries.Person) -> Ask:
         back=page_of(person),
         hidden={"shown_role": person.role.value},
     )
+
+
+def _what_stays(person: queries.Person) -> str:
+    if not queries.is_last_role(db.session(), person):
+        return _("Their account stays, with their other roles.")
+    return _(
+        "It is their last role, so the account is emptied: password, second factor and sign-in links go, and "
+        "all their sessions end. Only the address stays."
+    )
+
+
+def _about_the_last_admin(person: queries.Person) -> list[str]:
+    """`platform` needs no such words: its last admin keeps the role."""
+    if person.role is not Role.ADMIN or g.tenant.key == PLATFORM:
+        return []
+    if not people.is_last_admin(db.session(), g.tenant, person.id):
+        return []
+    return [
+        _(
+            "Nobody else is an admin of %(tenant)s: without one, only the command line can give roles there.",
+            tenant=g.tenant.key,
+        )
+    ]
 
 
 def make_link(person: queries.Person, not_allowed: str | None) -> Ask:
@@ -224,53 +248,6 @@ def link_told(email: str, link: str, back: str) -> Told:
         label=_("Link"),
         secret=link,
         back=back,
-    )
-
-
-def add_token() -> Ask:
-    return Ask(
-        title=_("Add an API token to %(tenant)s", tenant=g.tenant.key),
-        says=[_("The token is shown once. Whoever has it may do what its scopes say, until it is revoked.")],
-        fields=[
-            Field("name", _("Name"), hint=_("What the audit calls it, such as the program that uses it.")),
-            Field(
-                "scopes",
-                _("Scopes"),
-                kind="choices",
-                value=Scope.READ.value,
-                required=False,
-                options=[(scope.value, str(SCOPES[scope])) for scope in Scope],
-            ),
-        ],
-        verb=_("Add it"),
-        url=url_for("settings.tokens_add", tenant=g.tenant.key),
-        back=url_for("settings.tokens", tenant=g.tenant.key),
-    )
-
-
-def token_told(name: str, secret: str) -> Told:
-    return Told(
-        title=_("The token %(name)s", name=name),
-        says=[
-            _("Give it to the program that calls the API. It is not shown again; if it is lost, add another.")
-        ],
-        label=_("Token"),
-        secret=secret,
-        back=url_for("settings.tokens", tenant=g.tenant.key),
-    )
-
-
-def revoke_token(token: ApiToken) -> Ask:
-    used = words.distance(token.last_used_at, g.now) if token.last_used_at else _("never")
-    return Ask(
-        title=_("Revoke the token %(name)s", name=token.name),
-        says=[_("Programs that use it are refused at once. This can't be undone.")],
-        facts=[(_("Scopes"), ", ".join(token.scopes)), (_("Last used"), used)],
-        verb=_("Revoke"),
-        kind="danger",
-        url=url_for("settings.tokens_revoke", tenant=g.tenant.key, token_id=token.id),
-        back=url_for("settings.tokens", tenant=g.tenant.key),
-        refusal=_("It was revoked already.") if token.revoked_at else None,
     )
 
 

@@ -99,6 +99,9 @@ def ask_removal(operator_id: int) -> str:
 def take_role_away(operator_id: int) -> Response:
     """End the role that was shown."""
     person = _person(operator_id)
+    said = _("%(email)s has no role in %(tenant)s any more.", email=person.email, tenant=g.tenant.key)
+    if queries.is_last_role(db.session(), person):
+        said += " " + _("It was their last role, so the account is emptied, and their sessions ended.")
 
     def act() -> None:
         session = db.session()
@@ -112,7 +115,6 @@ def take_role_away(operator_id: int) -> Response:
         )
         commit(session, "console.settings.take_role_away")
 
-    said = _("%(email)s has no role in %(tenant)s any more.", email=person.email, tenant=g.tenant.key)
     return _on_one(
         "operator.role_revoked", person, act, lambda _nothing: said, asks.take_role_away, gone=True
     )
@@ -258,7 +260,16 @@ def _not_allowed(person: queries.Person, *, own: bool = True) -> str | None:
 
 
 def _added(added: Operator, role: str) -> str:
+    if not added.active:
+        return _(
+            "%(email)s is %(role)s of %(tenant)s now, but the account is switched off.",
+            email=added.email,
+            role=words.ROLES[Role(role)],
+            tenant=g.tenant.key,
+        )
     said = _is_now(added.email, role)
+    if added.password is None:
+        return said + " " + _("They have an account already, without a password: they sign in by a link.")
     return said + " " + _("They have an account already, and sign in as before.")
 
 

@@ -44,6 +44,12 @@ def person(session: Session, tenant: Tenant, operator_id: int) -> Person | None:
     return _person(columns) if columns else None
 
 
+def is_last_role(session: Session, person: Person) -> bool:
+    """Whether the role that was read is the only one that they have anywhere."""
+    held = select(Membership.tenant_id).where(Membership.operator_id == person.id).limit(2)
+    return len(session.scalars(held).all()) < 2
+
+
 def _people(tenant: Tenant):  # type: ignore[no-untyped-def]
     return (
         select(

@@ -7,7 +7,7 @@ from werkzeug.wrappers import Response
 from desk_ui import asking
 from desk_ui.acting import Action, perform
 from desk_ui.permissions import Permission, actor, requires
-from desk_ui.settings import asks, queries
+from desk_ui.settings import queries, token_asks
 from models import tokens
 from models.base import db
 from models.tokens import ApiToken
@@ -16,7 +16,7 @@ from models.transactions import commit
 
 @requires(Permission.TOKENS)
 def ask_add() -> str:
-    return asking.show(asks.add_token())
+    return asking.show(token_asks.add_token())
 
 
 @requires(Permission.TOKENS, action="token.added", resource="token")
@@ -42,15 +42,15 @@ def add() -> Response:
             act=act,
             done=lambda _made: "",
             back=lambda _made: _list(),
-            ask=asks.add_token,
-            tell=lambda made: asks.token_told(made[0].name, made[1]),
+            ask=token_asks.add_token,
+            tell=lambda made: token_asks.token_told(made[0].name, made[1]),
         )
     )
 
 
 @requires(Permission.TOKENS)
 def ask_revocation(token_id: int) -> str:
-    return asking.show(asks.revoke_token(_token(token_id)))
+    return asking.show(token_asks.revoke_token(_token(token_id)))
 
 
 @requires(Permission.TOKENS, action="token.revoked", resource="token", argument="token_id")
@@ -73,7 +73,7 @@ def revoke(token_id: int) -> Response:
                 else _("The token %(name)s was revoked already.", name=found[0].name)
             ),
             back=lambda _found: _list(),
-            ask=lambda: asks.revoke_token(_token(token_id)),
+            ask=lambda: token_asks.revoke_token(_token(token_id)),
         )
     )
 

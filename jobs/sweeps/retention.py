@@ -6,7 +6,15 @@ from typing import Protocol
 
 from sqlalchemy.orm import Session
 
-from models import audit_seals, declarations, delivery_retention, idempotency, once, operators, sweep_history
+from models import (
+    audit_seals,
+    declarations,
+    delivery_retention,
+    idempotency,
+    link_retention,
+    once,
+    sweep_history,
+)
 from models import retention as rules
 from models.declarations import Declared
 from models.followups import retention as followups
@@ -36,7 +44,7 @@ def _purges(session: Session, declared: Declared, now: datetime, limit: int) -> 
     yield sweep_history.purge(session, now=now, limit=limit)
     for name, purge in (
         ("idempotency_keys", idempotency.purge),
-        ("sign_in_links", operators.purge_links),
+        ("sign_in_links", link_retention.purge_links),
         ("sent_forms", once.purge),
     ):
         yield _in_batches(session, name, purge, now, limit)

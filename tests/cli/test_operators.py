@@ -4,11 +4,12 @@ import pytest
 from sqlalchemy import select
 
 from desk_ui.cli.operators import address_file
-from models import operators
+from models import accounts, operators
 from models.audit import AuditEvent
 from models.second_factor import SecondFactor
 from models.settings import settings
 from models.transactions import commit
+from tests.support.create import API
 
 
 @pytest.fixture
@@ -26,10 +27,10 @@ def actions(session):
 def test_revoke_role_takes_it_away_with_one_event_when_repeated(desk, lead, session):
     for changed in (True, False):
         ran = desk.ok("operator", "revoke-role", lead, "--tenant", "acme", "--json")
-        assert ran.json == {"email": lead, "tenant": "acme", "changed": changed}
+        assert ran.json == {"email": lead, "tenant": "acme", "changed": changed, "emptied": changed}
     assert actions(session) == ["operator.added", "operator.role_revoked"]
     event = session.scalars(select(AuditEvent).where(AuditEvent.action == "operator.role_revoked")).one()
-    assert event.detail == {"role_before": "lead", "role": None}
+    assert event.detail == {"role_before": "lead", "role": None, "account": "emptied"}
     session.rollback()
     [shown] = desk.ok("operator", "list", "--json").json["items"]
     assert (shown["email"], shown["roles"]) == (lead, {})
@@ -53,7 +54,23 @@ def test_last_admin_of_platform_stays_when_their_role_would_end(desk, session):
 def test_revoke_role_takes_the_last_admins_when_the_tenant_is_not_platform(desk, lead):
     desk.ok("operator", "add", lead, "--role", "admin", "--tenant", "acme")
     told = desk.ok("operator", "revoke-role", lead, "--tenant", "acme").out
-    assert told == f"{lead} has no role in acme any more.\n"
+    emptied = "It was the last one: the account is emptied, and all its sessions ended."
+    assert told == f"{lead} has no role in acme any more. {emptied}\n"
+
+
+def test_revoke_role_empties_no_account_when_it_has_another_role(desk, lead):
+    desk.ok("tenant", "add", "beta")
+    desk.ok("operator", "add", lead, "--role", "viewer", "--tenant", "beta")
+    assert desk.ok("operator", "revoke-role", lead, "--tenant", "acme").out == (
+        f"{lead} has no role in acme any more.\n"
+    )
+
+
+def test_add_says_so_when_the_account_is_switched_off(desk, lead, session, now):
+    accounts.set_active(session, operators.by_email(session, lead), False, actor=API, now=now)
+    commit(session, "tests.off")
+    told = desk.ok("operator", "add", lead, "--role", "admin", "--tenant", "acme").out
+    assert told == f"{lead} is admin of acme. But the account is switched off.\n"
 
 
 def test_revoke_role_is_refused_when_person_or_tenant_is_unknown(desk, lead):

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from models import bulk, clock, operators, second_factor, tenants, tokens
+from models import accounts, bulk, clock, operators, second_factor, tenants, tokens
 from models.followups.records import FollowUp
 from models.operators import Operator
-from models.second_factor import SecondFactor
+from models.second_factor import RecoveryCode, SecondFactor
 from models.tenants import Feature
 from models.tokens import ApiToken
 from tests.console.counting import selects
@@ -273,9 +273,72 @@ def test_role_is_taken_away_and_its_holder_sees_nothing_more(desk, acme, lead, a
     form = ask(admin, path)
     answer = admin.press(form)
     assert "lead@acme.test has no role in acme any more." in admin.follow(answer).text
-    assert lead.open("/acme/followups").status == 404
+    assert lead.open("/acme/followups").status == 303
     assert len(desk.audit("operator.role_revoked")) == 1
     assert admin.press(form).status == 404
+
+
+def test_account_is_emptied_when_its_last_role_is_taken_away(app, desk, acme, lead, admin):
+    def set_up(session):
+        person = operators.by_email(session, LEAD)
+        accounts.set_password(session, person, "of its maker", actor=SETTER_UP, now=clock.now())
+        session.add(
+            SecondFactor(operator_id=person.id, secret="v1:", turned_on_at=clock.now(), last_counter=0)
+        )
+        session.add(RecoveryCode(operator_id=person.id, digest="0" * 64))
+        return person
+
+    desk.give(LEAD, desk.tenant("beta"), "viewer")
+    before = desk.tell(set_up)
+    link = desk.link(LEAD)
+    path = f"{PEOPLE}/{before.id}/removal"
+    assert "Their account stays, with their other roles." in admin.open(path).text
+    desk.tell(
+        lambda s: operators.revoke_role(
+            s, s.get_one(Operator, before.id), tenant=tenants.get(s, "beta"), actor=SETTER_UP, now=clock.now()
+        )
+    )
+    assert desk.tell(lambda s: s.get_one(Operator, before.id)).password == "of its maker"
+    form = ask(admin, path)
+    assert "It is their last role, so the account is emptied" in admin.open(path).text
+    assert "It was their last role" in admin.follow(admin.press(form)).text
+    after = desk.tell(lambda s: s.get_one(Operator, before.id))
+    assert after.password is None and after.fs_uniquifier != before.fs_uniquifier
+    for kind in (SecondFactor, RecoveryCode):
+        assert desk.tell(lambda s, kind=kind: s.query(kind).count()) == 0
+    assert Visitor(app).open(link).status == 403
+    assert [event.detail.get("account") for event in desk.audit("operator.role_revoked")] == [None, "emptied"]
+    assert desk.audit("operator.factor_reset") == []
+    page = admin.follow(admin.press(ask(admin, f"{PEOPLE}/adding"), email=LEAD, role="viewer"))
+    assert "without a password: they sign in by a link." in page.text
+
+
+def test_question_warns_when_the_role_is_that_of_the_last_admin(desk, acme, admin):
+    path = f"{PEOPLE}/{id_of(desk, 'admin@acme.test')}"
+    warning = "Nobody else is an admin of acme: without one, only the command line can give roles there."
+    for act in ("removal", "role"):
+        assert warning in admin.open(f"{path}/{act}").text
+    desk.give("two@acme.test", acme, "admin")
+    for act in ("removal", "role"):
+        assert warning not in admin.open(f"{path}/{act}").text
+    desk.tell(
+        lambda s: accounts.set_active(
+            s, operators.by_email(s, "two@acme.test"), False, actor=SETTER_UP, now=clock.now()
+        )
+    )
+    assert warning in admin.open(f"{path}/removal").text
+
+
+def test_somebody_who_is_added_while_switched_off_is_said_to_be(desk, acme, admin):
+    desk.give("far@beta.test", desk.tenant("beta"), "admin")
+    desk.tell(
+        lambda s: accounts.set_active(
+            s, operators.by_email(s, "far@beta.test"), False, actor=SETTER_UP, now=clock.now()
+        )
+    )
+    answer = admin.press(ask(admin, f"{PEOPLE}/adding"), email="far@beta.test", role="admin")
+    said = "far@beta.test is admin of acme now, but the account is switched off."
+    assert said in admin.follow(answer).text
 
 
 def test_role_can_not_be_taken_when_it_is_the_last_admin_of_platform(desk, root):
