@@ -53,7 +53,7 @@ class Sweeps:
 
     def pause(self, reason: str) -> None:
         self.one.get_by_role("link", name=f"Pause {self.name}").click()
-        self.page.get_by_label("Reason").fill(reason)
+        self.page.get_by_label("Reason", exact=True).fill(reason)
         self.page.get_by_role("button", name=f"Pause {self.name}").click()
 
     def resume(self) -> None:

@@ -90,11 +90,11 @@ def test_pause_is_not_done_and_what_was_typed_is_kept_when_another_was_first(des
         desk.sign_in(page, boss)
         sweeps = Sweeps(page, desk.url).open()
         page.locator("#sweep-seal_audit").get_by_role("link", name="Pause Sealing of the audit").click()
-        page.get_by_label("Reason").fill("mine")
+        page.get_by_label("Reason", exact=True).fill("mine")
         pause(desk, "theirs")
         page.get_by_role("button", name="Pause Sealing of the audit").click()
         expect(page.get_by_text("tests paused Sealing of the audit, so nothing was done.")).to_be_visible()
-        expect(page.get_by_label("Reason")).to_have_value("mine")
+        expect(page.get_by_label("Reason", exact=True)).to_have_value("mine")
         page.get_by_role("link", name="Leave it").click()
         sweeps.shows("“theirs”")
         assert paused(desk) == "theirs"
@@ -123,7 +123,13 @@ def overdue(desk):
     tenant, earlier = desk.tenant(key), clock.now() - timedelta(hours=1)
     desk.tell(
         lambda session: create_followup(
-            session, tenant, now=earlier, customer="c-1042", at=earlier + timedelta(minutes=10)
+            session,
+            tenant,
+            now=earlier,
+            # One without quiet hours, at whatever time of the day.
+            agent="billing",
+            customer="c-1042",
+            at=earlier + timedelta(minutes=10),
         )
     )
     return f"lead@{key}.test"

@@ -73,11 +73,7 @@ def works(session, scene, tenant):
     """Each read of the pages, by name."""
     row = session.query(FollowUp).filter(FollowUp.tenant_id == tenant.id).first()
     thin = Row(
-        **{
-            name: getattr(row, name)
-            for name in Row.__dataclass_fields__
-            if name not in ("overdue", "held", "zone")
-        }
+        **{name: getattr(row, name) for name in Row._fields if name not in ("overdue", "held", "zone")}
     )
     agents = [f"agent-{n}" for n in range(5)]
     return {

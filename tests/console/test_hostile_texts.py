@@ -6,8 +6,10 @@ from desk_ui.permissions import requirement_of
 from models.operators import Role
 from tests.console import world
 from tests.console.visiting import Page
+from tests.support.api import on_sqlite
 
-pytestmark = pytest.mark.slow
+# Drawing knows nothing of the database.
+pytestmark = [pytest.mark.slow, on_sqlite]
 
 MARKUP = '"><img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}${7*7}</textarea></title>'
 FORMULA = '=HYPERLINK("http://evil.test","x")+cmd|\' /C calc\'!A0'
