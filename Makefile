@@ -3,16 +3,18 @@
 
 BIN := .venv/bin
 PORT ?=
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# One more than there are cores: many tests wait for processes.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 PYTHON ?=
 # Kept byte code saves each process of a test compiling everything anew, whatever this shell has set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run test test-fast mutants torture bench lint types screenshots coverage audit-deps lock clean test-needs
+.PHONY: help run test soak test-fast mutants torture bench lint types screenshots coverage audit-deps lock clean test-needs
 
 help:
 	@echo "make run          install, then run everything on this machine, with demo data on an empty database"
 	@echo "make test         every test: both databases, Redis, Chromium (under 15 minutes)"
+	@echo "make soak         the schedule under an outage of Redis, and the tests of the torture"
 	@echo "make test-fast    the tests that need neither browser nor processes (under a minute)"
 	@echo "make lint types   style, imports, templates; static types"
 	@echo "make torture      all processes under load, killed at random for 5 minutes; then everything is checked"
@@ -28,7 +30,11 @@ run: .venv/.base
 	@exec $(BIN)/desk up $(if $(PORT),--port $(PORT))
 
 test: .venv/.test test-needs
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --ignore tests/soak --ignore tests/torture
+
+# The schedule under an outage of Redis, and the torture's own tests: minutes each, and apart from what each change runs.
+soak: .venv/.test test-needs
+	$(BIN)/python -m pytest -q -s -n 2 tests/soak tests/torture
 
 test-fast: .venv/.test test-needs
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"

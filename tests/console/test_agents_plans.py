@@ -91,7 +91,7 @@ def works(session, scene, tenant):
     }
 
 
-def test_no_read_of_the_agents_or_of_a_customer_scans_a_table(app, with_contacts, now):
+def check_no_read_of_the_agents_or_of_a_customer_scans_a_table(app, with_contacts, now):
     with app.app_context():
         session = db.session()
         scene = Scene.read(session, with_contacts, Declared(), now, "UTC")
@@ -104,7 +104,7 @@ def test_no_read_of_the_agents_or_of_a_customer_scans_a_table(app, with_contacts
         db.session.remove()
 
 
-def test_counts_of_arms_go_by_their_own_index_and_read_far_more_without_it(app, many, now):
+def check_counts_of_arms_go_by_their_own_index_and_read_far_more_without_it(app, many, now):
     """The test above can fail: without its index, the counts of one arm read another way."""
     index = next(i for i in FollowUp.__table__.indexes if i.name == "ix_follow_up_agent_arm")
     with app.app_context():
@@ -127,7 +127,7 @@ def test_counts_of_arms_go_by_their_own_index_and_read_far_more_without_it(app, 
             db.session.remove()
 
 
-def test_counts_are_right_and_stop_at_the_cap(app, many, now):
+def check_counts_are_right_and_stop_at_the_cap(app, many, now):
     with app.app_context():
         session = db.session()
         found = queries.by_arm(session, many, "agent-3", ["schedule"], LIMIT)
@@ -140,3 +140,10 @@ def test_counts_are_right_and_stop_at_the_cap(app, many, now):
         assert queries.agents_with_rows(session, many) == [f"agent-{n}" for n in range(5)]
         assert queries.arms(session, many, "agent-3") == ["schedule"]
         db.session.remove()
+
+
+def test_every_read_of_agents_goes_by_its_indexes(app, many, with_contacts, now):
+    """One after the other, since filling the tables takes most of the time."""
+    check_no_read_of_the_agents_or_of_a_customer_scans_a_table(app, with_contacts, now)
+    check_counts_of_arms_go_by_their_own_index_and_read_far_more_without_it(app, many, now)
+    check_counts_are_right_and_stop_at_the_cap(app, many, now)

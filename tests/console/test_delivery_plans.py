@@ -135,7 +135,7 @@ def cases(session, tenant):
         yield f"{tab} since", Filters(tab, since="2020-01-01T00:00")
 
 
-def test_no_page_scans_a_table_whatever_it_is_narrowed_to(session, many, now):
+def check_no_page_scans_a_table_whatever_it_is_narrowed_to(session, many, now):
     """One test for all, since the rows take longer to make than to ask for."""
     check_lists(session, many, now)
     check_counts(session, many)
@@ -180,7 +180,7 @@ def check_pages_of_one(session, tenant):
     assert any("ix_delivery_due" in plan for plan in found)
 
 
-def test_list_reads_more_than_its_own_rows_when_its_index_is_gone(session, many):
+def check_list_reads_more_than_its_own_rows_when_its_index_is_gone(session, many):
     """The test above can fail: what remains sorts, scans, or goes through what all tenants have."""
     for index, tab in (("ix_delivery_tenant_open", Tab.FAILING), ("ix_delivery_tenant_over", Tab.DEAD)):
         session.rollback()
@@ -198,8 +198,15 @@ def test_list_reads_more_than_its_own_rows_when_its_index_is_gone(session, many)
                 next(i for i in Delivery.__table__.indexes if i.name == index).create(connection)
 
 
-def test_dead_ones_that_need_a_person_are_counted_by_their_index(session, many, now):
+def check_dead_ones_that_need_a_person_are_counted_by_their_index(session, many, now):
     found = []
     [plan] = plans_of(session, lambda: found.append(delivery_needs.dead(session, many.id, now=now)))
     assert not scans(plan) and "ix_delivery_tenant_over" in plan, plan
     assert found[0].number == 1_001
+
+
+def test_every_read_of_deliveries_goes_by_its_indexes(session, many, now):
+    """One after the other, since filling the tables takes most of the time."""
+    check_no_page_scans_a_table_whatever_it_is_narrowed_to(session, many, now)
+    check_list_reads_more_than_its_own_rows_when_its_index_is_gone(session, many)
+    check_dead_ones_that_need_a_person_are_counted_by_their_index(session, many, now)

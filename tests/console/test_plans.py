@@ -103,7 +103,7 @@ CASES = {
 }
 
 
-def test_no_list_scans_the_table_whatever_it_is_narrowed_to(app, many, now):
+def check_no_list_scans_the_table_whatever_it_is_narrowed_to(app, many, now):
     with app.app_context():
         session = db.session()
         scene = Scene.read(session, many, Declared(), now, "UTC")
@@ -117,7 +117,7 @@ def test_no_list_scans_the_table_whatever_it_is_narrowed_to(app, many, now):
         db.session.remove()
 
 
-def test_pending_list_goes_by_its_own_index_and_scans_without_it(app, many, now):
+def check_pending_list_goes_by_its_own_index_and_scans_without_it(app, many, now):
     """The test above can fail: without the index, the pending list is no longer read in its order."""
     with app.app_context():
         session = db.session()
@@ -142,7 +142,7 @@ def test_pending_list_goes_by_its_own_index_and_scans_without_it(app, many, now)
             db.session.remove()
 
 
-def test_search_scans_no_table_whatever_it_is_asked_for(app, many):
+def check_search_scans_no_table_whatever_it_is_asked_for(app, many):
     with app.app_context():
         session = db.session()
         for wanted in ("c-17", "reason 7", str(uuid4()), "0123abcd"):
@@ -151,7 +151,7 @@ def test_search_scans_no_table_whatever_it_is_asked_for(app, many):
         db.session.remove()
 
 
-def test_counts_read_no_more_than_they_show(app, many, now):
+def check_counts_read_no_more_than_they_show(app, many, now):
     with app.app_context():
         session = db.session()
         scene = Scene.read(session, many, Declared(), now, "UTC")
@@ -163,7 +163,7 @@ def test_counts_read_no_more_than_they_show(app, many, now):
         db.session.remove()
 
 
-def test_those_whose_task_waits_are_found_from_their_tasks(app, many, now):
+def check_those_whose_task_waits_are_found_from_their_tasks(app, many, now):
     with app.app_context():
         session = db.session()
         fired = select(FollowUp.id).where(FollowUp.tenant_id == many.id, FollowUp.status == "fired")
@@ -183,7 +183,7 @@ def test_those_whose_task_waits_are_found_from_their_tasks(app, many, now):
         db.session.remove()
 
 
-def test_those_booked_again_are_looked_up_by_their_own_index(app, many):
+def check_those_booked_again_are_looked_up_by_their_own_index(app, many):
     with app.app_context():
         session = db.session()
         ids = [uuid4() for _number in range(50)]
@@ -208,7 +208,7 @@ def task(tenant_id, followup_id, number, now):
     }
 
 
-def test_page_of_one_reads_by_its_key(app, many, now):
+def check_page_of_one_reads_by_its_key(app, many, now):
     with app.app_context():
         session = db.session()
         scene = Scene.read(session, many, Declared(), now, "UTC")
@@ -218,7 +218,7 @@ def test_page_of_one_reads_by_its_key(app, many, now):
         db.session.remove()
 
 
-def test_needs_of_a_person_are_counted_by_an_index_each(app, many, now):
+def check_needs_of_a_person_are_counted_by_an_index_each(app, many, now):
     # When the blocked ones were new: thirty days before the others are due.
     at = now - timedelta(days=30)
     works = {
@@ -245,3 +245,15 @@ def test_needs_of_a_person_are_counted_by_an_index_each(app, many, now):
 
 AGENTS = [f"agent-{number}" for number in range(5)]
 INDEX_OF = {"agents": "ix_follow_up_due", "overdue": "ix_follow_up_due", "blocked": "ix_follow_up_blocked"}
+
+
+def test_every_read_of_follow_ups_goes_by_its_indexes(app, many, now):
+    """One after the other, since filling the tables takes most of the time."""
+    check_no_list_scans_the_table_whatever_it_is_narrowed_to(app, many, now)
+    check_pending_list_goes_by_its_own_index_and_scans_without_it(app, many, now)
+    check_search_scans_no_table_whatever_it_is_asked_for(app, many)
+    check_counts_read_no_more_than_they_show(app, many, now)
+    check_those_whose_task_waits_are_found_from_their_tasks(app, many, now)
+    check_those_booked_again_are_looked_up_by_their_own_index(app, many)
+    check_page_of_one_reads_by_its_key(app, many, now)
+    check_needs_of_a_person_are_counted_by_an_index_each(app, many, now)

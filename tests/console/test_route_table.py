@@ -9,8 +9,10 @@ from desk_ui.permissions import MAY, OF_PLATFORM, Permission, requirement_of
 from models import tenants
 from models.operators import Role
 from tests.console import world
+from tests.support.api import on_sqlite
 
-pytestmark = pytest.mark.slow
+# Roles know nothing of the database.
+pytestmark = [pytest.mark.slow, on_sqlite]
 
 
 def test_every_address_answers_each_person_as_the_table_of_roles_says(app, desk, acme, visitor):
