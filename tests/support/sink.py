@@ -1,12 +1,14 @@
 """A receiver of webhooks that fails in scripted ways, and remembers what reached it."""
 
 import json
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from typing import Any
 
 from standardwebhooks import Webhook
@@ -58,6 +60,9 @@ class Sink:
             self.received.append(request)
             script = self.scripts[request.path]
             return script.pop(0) if script else status(200)
+
+
+_ports = (number % 1_000 for number in count())
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -149,7 +154,7 @@ def sink(context: Any = None, kind: type[Sink] = Sink) -> Iterator[Sink]:
     class Bound(Handler):
         pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Bound)
+    server = _bound(Bound)
     server.daemon_threads = True
     server.block_on_close = False
     if context is not None:
@@ -169,3 +174,16 @@ def sink(context: Any = None, kind: type[Sink] = Sink) -> Iterator[Sink]:
 
 def documents(requests: list[Received]) -> list[dict[str, Any]]:
     return [json.loads(request.body) for request in requests]
+
+
+def _bound(handler: type[BaseHTTPRequestHandler]) -> ThreadingHTTPServer:
+    """A server on a port that no sink of this run had before, in this worker or in another.
+
+    A process that a test killed or left may still send to where its sink was.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    while True:
+        try:
+            return ThreadingHTTPServer(("127.0.0.1", 20_000 + 1_000 * (worker % 10) + next(_ports)), handler)
+        except OSError:
+            continue  # somebody else has it
