@@ -1,6 +1,6 @@
 """The console's addresses: which belong to it, how tenants stand in them, and where a redirect may lead."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -61,6 +61,13 @@ def in_tenant(endpoint: str, **names: Any) -> str:
 def asking(path: str, params: Mapping[str, str]) -> str:
     """`path` with `params` as its query, written as Werkzeug writes it."""
     return f"{path}?{urlencode(params, safe=UNQUOTED)}" if params else path
+
+
+def serve(app: Flask, area: str, rules: Iterable[tuple[str, Callable[..., Any], str]]) -> None:
+    """Serve each `(rule, view, method)` of an area, the rule after the tenant and the area's own name."""
+    for rule, view, method in rules:
+        whole = f"/<tenant:tenant>/{area}{rule}"
+        app.add_url_rule(whole, f"{area}.{view.__name__}", view, methods=[method])
 
 
 def outside_console(path: str) -> bool:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 from uuid import UUID, uuid4
+
+from flask import g, request, url_for
 
 from desk_ui.htmx import is_htmx, render_page
 from models.errors import Invalid
@@ -101,3 +103,20 @@ class Told:
 def tell(told: Told) -> str:
     """The page of `told`, or its dialog alone for HTMX."""
     return render_page("components/told.html", "dialog", told=told)
+
+
+def seen(version: int) -> dict[str, str]:
+    """What goes round with a question about one row: the row as it was seen, and where it was seen."""
+    return {
+        "version": str(version),
+        "list": request.values.get("list", ""),
+        "shown": "panel" if request.values.get("shown") == "panel" else "row",
+    }
+
+
+def came_from(area: str, **id: Any) -> str:
+    """The page that a question about the row `id` came from: the row's own, or the list."""
+    given = request.values.get("list", "")
+    if request.values.get("shown") == "row":
+        return url_for(f"{area}.index", tenant=g.tenant.key) + (f"?{given}" if given else "")
+    return url_for(f"{area}.show", tenant=g.tenant.key, list=given or None, **id)

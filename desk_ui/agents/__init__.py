@@ -2,6 +2,7 @@
 
 from flask import Flask
 
+from desk_ui.addresses import serve
 from desk_ui.agents import commands, routes
 from desk_ui.agents.addresses import AgentKey
 
@@ -10,13 +11,12 @@ def register(app: Flask) -> None:
     """Add this area's routes to `app`."""
     app.url_map.converters["agent"] = AgentKey
     one = "/<agent:agent>"
-    for rule, view, method in (
+    rules = (
         ("", routes.index, "GET"),
         (one, routes.show, "GET"),
         (f"{one}/hold", commands.ask_hold, "GET"),
         (f"{one}/hold", commands.hold, "POST"),
         (f"{one}/release", commands.ask_release, "GET"),
         (f"{one}/release", commands.release, "POST"),
-    ):
-        rule = f"/<tenant:tenant>/agents{rule}"
-        app.add_url_rule(rule, f"agents.{view.__name__}", view, methods=[method])
+    )
+    serve(app, "agents", rules)

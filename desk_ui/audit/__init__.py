@@ -2,14 +2,15 @@
 
 from flask import Flask
 
+from desk_ui.addresses import serve
 from desk_ui.audit import routes
 
 
 def register(app: Flask) -> None:
     """Add this area's routes to `app`."""
-    for rule, view in (
-        ("", routes.index),
-        ("/<id:event_id>", routes.show),
-        ("/verification", routes.verification),
-    ):
-        app.add_url_rule(f"/<tenant:tenant>/audit{rule}", f"audit.{view.__name__}", view)
+    rules = (
+        ("", routes.index, "GET"),
+        ("/<id:event_id>", routes.show, "GET"),
+        ("/verification", routes.verification, "GET"),
+    )
+    serve(app, "audit", rules)

@@ -1,9 +1,9 @@
 """What is asked before a dead delivery is sent again."""
 
-from flask import g, request, url_for
+from flask import g, url_for
 from flask_babel import gettext as _
 
-from desk_ui import words
+from desk_ui import asking, words
 from desk_ui.asking import Ask, Field
 from desk_ui.deliveries import views
 from desk_ui.deliveries.queries import Row
@@ -61,16 +61,9 @@ def _may_come_twice(row: Row) -> str:
 
 def hidden(row: Row) -> dict[str, str]:
     """What goes round with the question: the row as it was seen, and where it was seen."""
-    return {
-        "version": str(row.version),
-        "list": request.values.get("list", ""),
-        "shown": "panel" if request.values.get("shown") == "panel" else "row",
-    }
+    return asking.seen(row.version)
 
 
 def back(row: Row) -> str:
     """The page that the question came from: the delivery's own, or the list."""
-    given = request.values.get("list", "")
-    if request.values.get("shown") == "row":
-        return url_for("deliveries.index", tenant=g.tenant.key) + (f"?{given}" if given else "")
-    return url_for("deliveries.show", tenant=g.tenant.key, delivery_id=row.id, list=given or None)
+    return asking.came_from("deliveries", delivery_id=row.id)

@@ -2,13 +2,14 @@
 
 from flask import Flask
 
+from desk_ui.addresses import serve
 from desk_ui.endpoints import commands, routes
 
 
 def register(app: Flask) -> None:
     """Add this area's routes to `app`."""
     one = "/<uuid:endpoint_id>"
-    for rule, view, method in (
+    rules = (
         ("", routes.index, "GET"),
         ("/adding", commands.ask_add, "GET"),
         ("/adding", commands.add, "POST"),
@@ -24,6 +25,5 @@ def register(app: Flask) -> None:
         (f"{one}/rotation", commands.rotate, "POST"),
         (f"{one}/removal", commands.ask_remove, "GET"),
         (f"{one}/removal", commands.remove, "POST"),
-    ):
-        rule = f"/<tenant:tenant>/endpoints{rule}"
-        app.add_url_rule(rule, f"endpoints.{view.__name__}", view, methods=[method])
+    )
+    serve(app, "endpoints", rules)

@@ -2,13 +2,14 @@
 
 from flask import Flask
 
+from desk_ui.addresses import serve
 from desk_ui.followups import commands, routes
 
 
 def register(app: Flask) -> None:
     """Add this area's routes to `app`."""
     one = "/<uuid:followup_id>"
-    for rule, view, method in (
+    rules = (
         ("", routes.index, "GET"),
         ("/counts", routes.counts, "GET"),
         (one, routes.show, "GET"),
@@ -19,6 +20,5 @@ def register(app: Flask) -> None:
         (f"{one}/rearming", commands.rearm, "POST"),
         (f"{one}/revocation", commands.ask_revoke, "GET"),
         (f"{one}/revocation", commands.revoke, "POST"),
-    ):
-        rule = f"/<tenant:tenant>/followups{rule}"
-        app.add_url_rule(rule, f"followups.{view.__name__}", view, methods=[method])
+    )
+    serve(app, "followups", rules)

@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from flask import g, request, url_for
+from flask import g, url_for
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from markupsafe import Markup
 
-from desk_ui import local_time, words
+from desk_ui import asking, local_time, words
 from desk_ui.asking import Ask, Field
 from desk_ui.followups import customers, refusals
 from desk_ui.followups.detail import gate_lines
@@ -241,16 +241,9 @@ def _facts(row: Row, scene: Scene) -> list[tuple[str, str]]:
 
 def hidden(row: Row) -> dict[str, str]:
     """What goes round with each question: the row as it was seen, and where it was seen."""
-    return {
-        "version": str(row.version),
-        "list": request.values.get("list", ""),
-        "shown": "panel" if request.values.get("shown") == "panel" else "row",
-    }
+    return asking.seen(row.version)
 
 
 def back(row: Row) -> str:
     """The page that the question came from: the follow-up's own, or the list."""
-    given = request.values.get("list", "")
-    if request.values.get("shown") == "row":
-        return url_for("followups.index", tenant=g.tenant.key) + (f"?{given}" if given else "")
-    return url_for("followups.show", tenant=g.tenant.key, followup_id=row.id, list=given or None)
+    return asking.came_from("followups", followup_id=row.id)

@@ -3,6 +3,7 @@
 from flask import Flask
 from werkzeug.routing import BaseConverter
 
+from desk_ui.addresses import serve
 from jobs.schedule import SWEEPS
 
 
@@ -19,7 +20,7 @@ def register(app: Flask) -> None:
 
     app.url_map.converters["sweep"] = SweepName
     one = "/<sweep:name>"
-    for rule, view, method in (
+    rules = (
         ("", routes.index, "GET"),
         (one, routes.show, "GET"),
         (f"{one}/runs", commands.run, "POST"),
@@ -27,6 +28,5 @@ def register(app: Flask) -> None:
         (f"{one}/pause", commands.pause, "POST"),
         (f"{one}/resumption", commands.ask_resume, "GET"),
         (f"{one}/resumption", commands.resume, "POST"),
-    ):
-        rule = f"/<tenant:tenant>/sweeps{rule}"
-        app.add_url_rule(rule, f"sweeps.{view.__name__}", view, methods=[method])
+    )
+    serve(app, "sweeps", rules)
