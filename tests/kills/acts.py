@@ -1,14 +1,15 @@
-"""One act in a process of its own, which a test ends at a fault point: `python -m tests.kills.acts JSON`."""
+"""The acts that a test does in a process of its own, and ends at a fault point."""
 
 import json
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from io import BytesIO
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from desk_ui import cli, create_app
+from desk_ui.cli.processes import _first_link
 from jobs.app import make_app
 from jobs.sweeps.retention import retention as retention_sweep
 from models import clock, declarations, tenants
@@ -19,6 +20,8 @@ from models.followups.importing import import_file
 from models.followups.reading import Format
 from models.settings import settings
 from tests.conftest import T
+from tests.kills import pages
+from tests.support.api import Client
 from tests.support.create import API
 
 IMPORTED = 700
@@ -81,9 +84,6 @@ def domain(name: str) -> None:
 
 
 def api(method: str, path: str, body: Any = None, key: str | None = None) -> None:
-    from desk_ui import create_app
-    from tests.support.api import Client
-
     given = {"json": body} if body is not None and not isinstance(body, str) else {"data": body}
     headers = {"Idempotency-Key": key} if key else {}
     client = Client(create_app(settings()), os.environ["DESK_TEST_TOKEN"])
@@ -92,25 +92,29 @@ def api(method: str, path: str, body: Any = None, key: str | None = None) -> Non
 
 
 def page(name: str, *given: str) -> None:
-    from tests.kills import pages
-
     print(getattr(pages, name)(*given))  # noqa: T201
 
 
 def ask(link: str, path: str, *typed: list[str]) -> None:
-    from tests.kills import pages
-
     print(pages.ask_and_press(link, path, **dict(typed)))  # noqa: T201
 
 
 def up_link() -> None:
     """The link that `desk up` prints, without all that `desk up` runs."""
-    from desk_ui.cli.processes import _first_link
-
     print(_first_link("http://127.0.0.1:1"))  # noqa: T201
 
 
-if __name__ == "__main__":
-    kind, *arguments = json.loads(sys.argv[1])
-    kinds = {"domain": domain, "api": api, "page": page, "ask": ask, "up_link": up_link}
-    kinds[kind](*arguments)
+KINDS: dict[str, Callable[..., None]] = {
+    "domain": domain,
+    "api": api,
+    "page": page,
+    "ask": ask,
+    "up_link": up_link,
+    "desk": lambda *arguments: cli.main(arguments),
+}
+
+
+def do(act: Sequence[Any]) -> None:
+    """Do `act`: its kind, and what that takes."""
+    kind, *given = act
+    KINDS[kind](*given)

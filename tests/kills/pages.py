@@ -1,13 +1,12 @@
 """What a person does in the console, for tests that end the process while it is done."""
 
+from desk_ui import create_app
 from models.settings import settings
 from tests.console.visiting import Visitor
 from tests.support.devices import Device
 
 
 def _visitor() -> Visitor:
-    from desk_ui import create_app
-
     return Visitor(create_app(settings()))
 
 

@@ -1,6 +1,5 @@
 """SIGKILL before and after each commit: what was not committed left nothing, the next run does it once."""
 
-import json
 import signal
 from collections import Counter
 from collections.abc import Mapping
@@ -13,12 +12,13 @@ from models import clock, declarations
 from models.base import db
 from models.followups.firing import fire_due
 from tests.conftest import Database, T, settings_for
-from tests.kills import accounts, points
+from tests.kills import accounts, acts, points
 from tests.kills.points import ELSEWHERE, HOUR, Scenario, Setting
+from tests.support import forks
 from tests.support.create import create_tenant
 from tests.support.declare import declared
 from tests.support.points import commits, outside
-from tests.support.processes import Processes, running
+from tests.support.processes import environment
 from tests.support.recount import assert_audit_matches, assert_each_fired_has_one_task
 
 pytestmark = pytest.mark.slow
@@ -104,13 +104,11 @@ def changes(before: Counter[str], after: Counter[str]) -> dict[str, int]:
     }
 
 
-def run(processes: Processes, act: list, **env: str) -> tuple[int, str]:
+def run(setting: Setting, act: object, faults: str = "") -> tuple[int, str]:
     """The return code of an act done in a process of its own, and what it wrote."""
-    args = (
-        ("-m", "desk_ui.cli", *act[1:]) if act[0] == "desk" else ("-m", "tests.kills.acts", json.dumps(act))
-    )
-    process = processes.python(*args, **env)
-    return process.popen.wait(60), process.output()
+    folder = setting.settings.var
+    env = environment(folder, setting.settings.database_url, **setting.env)
+    return forks.run(acts.do, act, env={**env, "DESK_FAULTS": faults}, log=folder / "act.log")
 
 
 def filled(part: object, given: dict[str, str]) -> object:
@@ -133,27 +131,23 @@ def assert_as_told(scenario: Scenario, told: Mapping[str, int], found: Mapping[s
 
 
 @pytest.mark.parametrize(("point", "side", "dialect"), cases())
-def test_the_next_run_makes_it_whole_once_when_killed(
-    setting, tmp_path, record_property, point, side, dialect
-):
+def test_the_next_run_makes_it_whole_once_when_killed(setting, record_property, point, side, dialect):
     scenario = SCENARIOS[point]
     given = dict(scenario.prepare(setting))
     before = fingerprint(setting)
-    env = {"DESK_CONFIG": str(setting.settings.config_file), **setting.env}
-    with running(tmp_path, setting.settings.database_url, None, **env) as processes:
-        code, output = run(processes, filled(scenario.act, given), DESK_FAULTS=f"{point}:{side}")
-        assert code == -signal.SIGKILL, output
-        left = changes(before, fingerprint(setting))
-        check(setting)
-        if side == "after":
-            assert_as_told(scenario, scenario.effect if scenario.after is None else scenario.after, left)
-        if side == "after" and not scenario.repeats:
-            record_property("fault point", line(point, side, dialect, left, "not done again"))
-            return
-        # A link signs in once, so whoever comes again has another.
-        code, output = run(processes, filled(scenario.act, {**given, "link": given.get("again", "")}))
-        # Done already, it may be refused; undone, it must succeed.
-        assert code == 0 or (side == "after" and code == 1), output
+    code, output = run(setting, filled(scenario.act, given), faults=f"{point}:{side}")
+    assert code == -signal.SIGKILL, output
+    left = changes(before, fingerprint(setting))
+    check(setting)
+    if side == "after":
+        assert_as_told(scenario, scenario.effect if scenario.after is None else scenario.after, left)
+    if side == "after" and not scenario.repeats:
+        record_property("fault point", line(point, side, dialect, left, "not done again"))
+        return
+    # A link signs in once, so whoever comes again has another.
+    code, output = run(setting, filled(scenario.act, {**given, "link": given.get("again", "")}))
+    # Done already, it may be refused; undone, it must succeed.
+    assert code == 0 or (side == "after" and code == 1), output
     check(setting)
     assert_as_told(scenario, scenario.effect, changes(before, fingerprint(setting)))
     record_property("fault point", line(point, side, dialect, left, "done once"))
@@ -165,9 +159,9 @@ def states(setting: Setting, table: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-def test_fire_leaves_neither_task_nor_change_when_killed_before_its_commit(setting, tmp_path, dialect):
+def test_fire_leaves_neither_task_nor_change_when_killed_before_its_commit(setting, dialect):
     """Case 24."""
-    kill_before(setting, tmp_path, "followups.fire.chunk")
+    kill_before(setting, "followups.fire.chunk")
     assert states(setting, "follow_up") == {"pending": 3}
     assert states(setting, "agent_task") == {}
     counts = fire_due(setting.session, declared=declared(), now=T + 2 * HOUR, limit=100)
@@ -178,24 +172,20 @@ def test_fire_leaves_neither_task_nor_change_when_killed_before_its_commit(setti
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-def test_opt_out_leaves_neither_state_nor_cancelling_when_killed_before_its_commit(
-    setting, tmp_path, dialect
-):
+def test_opt_out_leaves_neither_state_nor_cancelling_when_killed_before_its_commit(setting, dialect):
     """Case 29."""
-    kill_before(setting, tmp_path, "api.messages.receive")
+    kill_before(setting, "api.messages.receive")
     assert states(setting, "follow_up") == {"pending": 2}
     assert states(setting, "contact") == {"granted": 1}
     assert fingerprint(setting)["message"] == fingerprint(setting)["revoke_event"] == 0
     check(setting)
 
 
-def kill_before(setting: Setting, tmp_path: Path, point: str) -> None:
+def kill_before(setting: Setting, point: str) -> None:
     """Prepare the scenario of `point`, and end its act right before the commit."""
     act = filled(SCENARIOS[point].act, dict(SCENARIOS[point].prepare(setting)))
-    given = {"DESK_CONFIG": str(setting.settings.config_file), **setting.env}
     setting.session.rollback()
-    with running(tmp_path, setting.settings.database_url, None, **given) as processes:
-        code, output = run(processes, act, DESK_FAULTS=f"{point}:before")
+    code, output = run(setting, act, faults=f"{point}:before")
     assert code == -signal.SIGKILL, output
 
 

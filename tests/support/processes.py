@@ -67,7 +67,7 @@ class Processes:
         with open(log, "wb") as output:
             popen = subprocess.Popen(
                 [sys.executable, *args],
-                env={**_inherited(), **self.env, **env},
+                env={**inherited(), **self.env, **env},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -82,7 +82,7 @@ class Processes:
         """Run `desk ARGS` to its end."""
         return subprocess.run(
             [sys.executable, "-m", "desk_ui.cli", *args],
-            env={**_inherited(), **self.env, **env},
+            env={**inherited(), **self.env, **env},
             capture_output=True,
             text=True,
             timeout=60,
@@ -108,7 +108,16 @@ class Processes:
 @contextmanager
 def running(folder: Path, database_url: str, redis_url: str | None, **env: str) -> Iterator[Processes]:
     """Processes on one database and Redis. All of them are stopped at the end."""
-    shared = {
+    processes = Processes(folder, environment(folder, database_url, redis_url, **env))
+    try:
+        yield processes
+    finally:
+        processes.stop()
+
+
+def environment(folder: Path, database_url: str, redis_url: str | None = None, **env: str) -> dict[str, str]:
+    """The settings of processes on one database and Redis, with their files in `folder`."""
+    return {
         "DATABASE_URL": database_url,
         "DESK_VAR": str(folder),
         "DESK_CONFIG": str(folder / "desk.toml"),
@@ -116,13 +125,9 @@ def running(folder: Path, database_url: str, redis_url: str | None, **env: str) 
         **({"REDIS_URL": redis_url} if redis_url else {}),
         **env,
     }
-    processes = Processes(folder, shared)
-    try:
-        yield processes
-    finally:
-        processes.stop()
 
 
-def _inherited() -> dict[str, str]:
+def inherited() -> dict[str, str]:
+    """What of this shell's environment a process of a test keeps."""
     kept = {"PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH"}
     return {name: value for name, value in os.environ.items() if name in kept}
