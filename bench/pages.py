@@ -34,6 +34,7 @@ PAGES = {
     "by agent and reason": "/acme/followups?agent=store-support&reason=reason+7",
     "by customer": "/acme/followups?customer=c-17&tab=fired",
     "what fired": "/acme/followups?tab=fired",
+    "what fired, by agent and reason": "/acme/followups?tab=fired&agent=store-support&reason=reason+8",
     "the counts": "/acme/followups/counts",
 }
 

@@ -42,4 +42,7 @@ def fill(session: Session, *, rows: int, due: int, contacts: int, now: datetime)
         connection.execute(text(statement), {"rows": rows, "due": due, "contacts": contacts, "now": now})
     commit(session, "bench.fill")
     with session.get_bind().connect() as own:  # type: ignore[union-attr]
-        own.execution_options(isolation_level="AUTOCOMMIT").execute(text("VACUUM ANALYZE"))
+        own = own.execution_options(isolation_level="AUTOCOMMIT")
+        own.execute(text("VACUUM ANALYZE"))
+        # Or what was filled in is still being written out while something else is measured.
+        own.execute(text("CHECKPOINT"))

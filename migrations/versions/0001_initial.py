@@ -445,6 +445,27 @@ def upgrade() -> None:
         sqlite_where=sa.text("status = 'pending' AND attempts > 0"),
     )
     op.create_index(
+        "ix_follow_up_over_agent",
+        "follow_up",
+        ["tenant_id", "agent", "status", "updated_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status != 'pending'"),
+    )
+    op.create_index(
+        "ix_follow_up_over_arm",
+        "follow_up",
+        ["tenant_id", "arm", "status", "updated_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status != 'pending'"),
+    )
+    op.create_index(
+        "ix_follow_up_over_reason",
+        "follow_up",
+        ["tenant_id", "reason", "status", "updated_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status != 'pending'"),
+    )
+    op.create_index(
         "ix_follow_up_pending",
         "follow_up",
         ["tenant_id", "due_at", "id"],
@@ -453,9 +474,25 @@ def upgrade() -> None:
         sqlite_where=sa.text("status = 'pending'"),
     )
     op.create_index(
+        "ix_follow_up_pending_arm",
+        "follow_up",
+        ["tenant_id", "arm", "due_at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status = 'pending'"),
+        sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.create_index(
         "ix_follow_up_pending_at",
         "follow_up",
         ["tenant_id", "at", "id"],
+        unique=False,
+        postgresql_where=sa.text("status = 'pending'"),
+        sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.create_index(
+        "ix_follow_up_pending_reason",
+        "follow_up",
+        ["tenant_id", "reason", "due_at", "id"],
         unique=False,
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
@@ -946,7 +983,19 @@ def downgrade() -> None:
         sqlite_where=sa.text("rearmed_from IS NOT NULL"),
     )
     op.drop_index(
+        "ix_follow_up_pending_reason",
+        table_name="follow_up",
+        postgresql_where=sa.text("status = 'pending'"),
+        sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.drop_index(
         "ix_follow_up_pending_at",
+        table_name="follow_up",
+        postgresql_where=sa.text("status = 'pending'"),
+        sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.drop_index(
+        "ix_follow_up_pending_arm",
         table_name="follow_up",
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
@@ -956,6 +1005,15 @@ def downgrade() -> None:
         table_name="follow_up",
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.drop_index(
+        "ix_follow_up_over_reason", table_name="follow_up", postgresql_where=sa.text("status != 'pending'")
+    )
+    op.drop_index(
+        "ix_follow_up_over_arm", table_name="follow_up", postgresql_where=sa.text("status != 'pending'")
+    )
+    op.drop_index(
+        "ix_follow_up_over_agent", table_name="follow_up", postgresql_where=sa.text("status != 'pending'")
     )
     op.drop_index(
         "ix_follow_up_failing",

@@ -224,6 +224,30 @@ class FollowUp(Base):
     )
 
 
+# A filter that hardly any row of a tab passes must not read the whole tab. By agent, the sweep's own
+# index finds what is pending.
+for _narrowed in (FollowUp.arm, FollowUp.reason):
+    Index(
+        f"ix_follow_up_pending_{_narrowed.key}",
+        FollowUp.tenant_id,
+        _narrowed,
+        FollowUp.due_at,
+        FollowUp.id,
+        postgresql_where=FollowUp.status == Status.PENDING.value,
+        sqlite_where=FollowUp.status == Status.PENDING.value,
+    )
+for _narrowed in (FollowUp.agent, FollowUp.arm, FollowUp.reason):
+    Index(
+        f"ix_follow_up_over_{_narrowed.key}",
+        FollowUp.tenant_id,
+        _narrowed,
+        FollowUp.status,
+        FollowUp.updated_at,
+        FollowUp.id,
+        postgresql_where=FollowUp.status != Status.PENDING.value,
+    )
+
+
 class AgentTask(Base):
     """What a fired follow-up asks of the agent's runtime, which claims it; `command` holds the prompt."""
 
