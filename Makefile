@@ -15,7 +15,7 @@ help:
 	@echo "make run          install, then run everything on this machine, with demo data on an empty database"
 	@echo "make test         every test: both databases, Redis, Chromium (under 15 minutes)"
 	@echo "make soak         the schedule under an outage of Redis, and the tests of the torture"
-	@echo "make test-fast    the tests that need neither browser nor processes (under a minute)"
+	@echo "make test-fast    the tests that need neither browser, processes nor PostgreSQL (under a minute)"
 	@echo "make lint types   style, imports, templates; static types"
 	@echo "make torture      all processes under load, killed at random for 5 minutes; then everything is checked"
 	@echo "make bench        the benchmarks, as a table and JSON"
@@ -36,8 +36,9 @@ test: .venv/.test test-needs
 soak: .venv/.test test-needs
 	$(BIN)/python -m pytest -q -s -n 2 tests/soak tests/torture
 
-test-fast: .venv/.test test-needs
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
+# On SQLite alone, and so without a PostgreSQL.
+test-fast: .venv/.test
+	DESK_TEST_POSTGRES=unused $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" -k "not postgresql"
 
 coverage: .venv/.test test-needs
 	$(BIN)/python -m coverage run --branch --source models,jobs,desk_ui --parallel-mode -m pytest -q

@@ -1,5 +1,6 @@
 """No query of a page scans the table: plans over 100,000 rows on both databases, after ANALYZE."""
 
+import re
 from datetime import timedelta
 from uuid import uuid4
 
@@ -119,10 +120,14 @@ def check_no_list_scans_the_table_whatever_it_is_narrowed_to(app, many, now):
 
 RARE = {
     # SQLite reads all that is pending rather than sort what the sweep's index finds.
-    ("pending", "agent"): ("ix_follow_up_due", "ix_follow_up_pending "),
+    ("pending", "agent"): "ix_follow_up_due|ix_follow_up_pending\\b",
     ("pending", "arm"): "ix_follow_up_pending_arm",
     ("pending", "reason"): "ix_follow_up_pending_reason",
-    **{(tab, name): f"ix_follow_up_over_{name}" for tab in ("fired", "cancelled") for name in ("agent", "arm")},
+    **{
+        (tab, name): f"ix_follow_up_over_{name}"
+        for tab in ("fired", "cancelled")
+        for name in ("agent", "arm")
+    },
     ("fired", "reason"): "ix_follow_up_over_reason",
 }
 
@@ -134,7 +139,7 @@ def check_a_filter_that_nothing_passes_reads_by_its_own_index(app, many, now):
         for (tab, name), index in RARE.items():
             filters = Filters(Tab(tab), **{name: "nobody"})
             [plan] = plans_of(session, lambda: queries.page(session, scene, filters, None, LIMIT))  # noqa: B023
-            assert any(one in plan for one in (index if isinstance(index, tuple) else (index,))), (tab, name, plan)
+            assert re.search(index, plan), (tab, name, plan)
         db.session.remove()
 
 

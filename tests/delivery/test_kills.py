@@ -17,8 +17,10 @@ from models.deliveries import Delivery, DeliveryEvent
 from models.outbox import OutboxEvent
 from models.purge_marks import PurgeMark
 from models.transactions import commit, rollback
+from tests.kills import acts
+from tests.support import forks
 from tests.support.create import API
-from tests.support.processes import running
+from tests.support.processes import environment
 from tests.support.sink import status
 
 pytestmark = pytest.mark.slow
@@ -40,16 +42,18 @@ SIDES = ("before", "after")
 @pytest.fixture
 def kill_at(database, tmp_path, session):
     """Run `desk sweep NAME --at` in a process of its own that ends at a fault point."""
-    with running(tmp_path, database.url, None, DESK_WEBHOOK_HOSTS="127.0.0.1") as processes:
-        (tmp_path / "desk.toml").write_text('[retention]\naudit = "30d"\n')
+    env = environment(tmp_path, database.url, DESK_WEBHOOK_HOSTS="127.0.0.1")
+    (tmp_path / "desk.toml").write_text('[retention]\naudit = "30d"\n')
 
-        def run(point, name, at):
-            rollback(session)
-            ended = processes.run("sweep", name, "--at", iso(at), "--json", DESK_FAULTS=point)
-            assert ended.returncode == -signal.SIGKILL, ended.stderr + ended.stdout
-            session.expire_all()
+    def run(point, name, at):
+        rollback(session)
+        act = ["desk", "sweep", name, "--at", iso(at), "--json"]
+        given = {**env, "DESK_FAULTS": point}
+        code, output = forks.run(acts.do, act, env=given, log=tmp_path / "sweep.log")
+        assert code == -signal.SIGKILL, output
+        session.expire_all()
 
-        yield run
+    return run
 
 
 def test_points_are_all_killed_at_when_the_code_has_more_of_them():

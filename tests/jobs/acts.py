@@ -1,6 +1,5 @@
-"""One act of the engine in a process of its own, for tests that kill it there: `python -m ... ACT`."""
+"""One act of the engine in a process of its own, for tests that kill it there."""
 
-import sys
 from datetime import timedelta
 
 import structlog
@@ -94,6 +93,15 @@ def _begin() -> sweep_runs.Started:
     return started
 
 
-if __name__ == "__main__":
+ACTS = {
+    act.__name__: act
+    for act in (
+        *(tick, run, fail, renew, close_dead, close_killed),
+        *(wake, inline, announce, write_event, purge),
+    )
+}
+
+
+def do(name: str) -> None:
     with make_app(settings()).app_context():
-        globals()[sys.argv[1]]()
+        ACTS[name]()

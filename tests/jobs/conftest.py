@@ -18,7 +18,8 @@ from models.followups.records import FollowUp
 from models.sweeps import SweepRun, SweepSlot
 from models.transactions import commit, rollback
 from tests.conftest import Database
-from tests.support import processes, redis
+from tests.jobs import acts
+from tests.support import forks, processes, redis
 from tests.support.create import create_followup, create_tenant
 from tests.support.processes import Processes
 
@@ -33,7 +34,7 @@ every = "2s"
 [sweeps.deliver]
 every = "2s"
 [sweeps.seal_audit]
-every = "5s"
+every = "3s"
 """
 
 
@@ -60,6 +61,11 @@ class Engine:
             answer = work(db.session())
             commit(db.session(), "tests.tell")
             return answer
+
+    def act(self, name: str, **env: str) -> tuple[int, str]:
+        """The return code of one act in a process of its own, and what it wrote."""
+        log = self.processes.folder / "act.log"
+        return forks.run(acts.do, name, env={**self.processes.env, **env}, log=log)
 
     def book_due(self, customer: str = "c-1") -> str:
         """A follow-up that is due already; its id."""

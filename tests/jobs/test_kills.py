@@ -50,10 +50,8 @@ def test_every_commit_of_the_engine_is_killed_at():
 def test_promise_is_kept_once_when_the_engine_was_killed_at(engine: Engine, point: str, where: str):
     followup = engine.book_due()
     env = {"REDIS_URL": "redis://127.0.0.1:1/0"} if point == "sweeps.slot.give_back" else {}
-    killed = engine.processes.python(
-        "-m", "tests.jobs.acts", POINTS[point], DESK_FAULTS=f"{point}:{where}", **env
-    )
-    assert killed.popen.wait(60) == -signal.SIGKILL, killed.output()
+    code, output = engine.act(POINTS[point], DESK_FAULTS=f"{point}:{where}", **env)
+    assert code == -signal.SIGKILL, output
     later = clock.now() + timedelta(minutes=2)
     engine.tell(lambda session: declarations.refresh(session, engine.processes.folder / "desk.toml", later))
     engine.tell(lambda session: recover(session, later))

@@ -104,6 +104,7 @@ SCENARIOS: dict[str, Scenario] = {
         _by_code("{link}", "/profile/second-factor/recovery-codes"), _plus(audit=1), _two_codes
     ),
     "console.timezone": _once(["page", "set_timezone", "{link}", "Asia/Tokyo"], _plus(audit=1), _person()),
+    "console.refresh": _once(["page", "set_refresh", "{link}", "30"], _plus(audit=1), _person()),
     "console.sign_out_everywhere": _once(
         ["page", "press", "{link}", "/profile", "/profile/sessions-end"], _plus(audit=1), _person()
     ),

@@ -86,3 +86,9 @@ def set_timezone(link: str, zone: str) -> int:
     visitor = _visitor()
     visitor.press(visitor.open(link).form(link))
     return visitor.press(visitor.open("/profile").form("/profile/timezone"), timezone=zone).status
+
+
+def set_refresh(link: str, seconds: str) -> int:
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    return visitor.press(visitor.open("/profile").form("/profile/refresh"), refresh=seconds).status

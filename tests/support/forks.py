@@ -13,7 +13,7 @@ from tests.support.processes import inherited
 WITHIN_S = 60
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["tests.kills.warm"])
+_context.set_forkserver_preload(["tests.support.warm"])
 
 
 def run(act: Callable[..., None], *given: Any, env: dict[str, str], log: Path) -> tuple[int, str]:
