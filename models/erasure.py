@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, Delete, and_, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from models import audit, bulk, endpoints, idempotency, text
+from models import audit, bulk, endpoints, handling, idempotency, text
 from models.actors import Actor
 from models.base import is_sqlite
 from models.conversations import Conversation
@@ -101,9 +102,10 @@ class _Scope:
 def _erase(session: Session, scope: _Scope) -> dict[str, int]:
     session.flush()
     # In the order in which the sweep locks them, so that the two wait for each other, not both ways.
-    session.execute(
+    ids = session.scalars(
         select(FollowUp.id).where(scope.of(FollowUp)).order_by(FollowUp.at, FollowUp.id).with_for_update()
     ).all()
+    _forget_marks(session, scope, ids)
     tasks = select(AgentTask.id).where(scope.of(AgentTask))
     conversations = select(Conversation.id).where(scope.of(Conversation))
     _gone(
@@ -122,6 +124,16 @@ def _erase(session: Session, scope: _Scope) -> dict[str, int]:
     idempotency.forget(session, scope.tenant_id, scope.customer)
     _forget(session, scope)
     return counts
+
+
+def _forget_marks(session: Session, scope: _Scope, followups: Sequence[UUID]) -> None:
+    """Who was on it goes with what they were on."""
+    if scope.customer is None:
+        handling.forget(session, scope.tenant_id, None)
+        return
+    for start in range(0, len(followups), BATCH):
+        ids = [str(id) for id in followups[start : start + BATCH]]
+        handling.forget(session, scope.tenant_id, "followup", ids)
 
 
 def _gone(session: Session, statement: Delete) -> int:

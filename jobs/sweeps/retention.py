@@ -10,6 +10,7 @@ from models import (
     audit_seals,
     declarations,
     delivery_retention,
+    handling,
     idempotency,
     link_retention,
     once,
@@ -46,6 +47,7 @@ def _purges(session: Session, declared: Declared, now: datetime, limit: int) -> 
         ("idempotency_keys", idempotency.purge),
         ("sign_in_links", link_retention.purge_links),
         ("sent_forms", once.purge),
+        ("handling_marks", handling.purge),
     ):
         yield _in_batches(session, name, purge, now, limit)
     kept = None if rules.faults(declared) else rules.period(declared, "audit")

@@ -69,6 +69,7 @@ def upgrade() -> None:
         sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("signed_in_at", models.base.UtcDateTime(timezone=True), nullable=True),
         sa.Column("timezone", sa.String(length=64), nullable=True),
+        sa.Column("refresh_seconds", sa.Integer(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_operator")),
         sa.UniqueConstraint("email", name=op.f("uq_operator_email")),
         sa.UniqueConstraint("fs_uniquifier", name=op.f("uq_operator_fs_uniquifier")),
@@ -519,6 +520,19 @@ def upgrade() -> None:
         postgresql_where=sa.text("status != 'pending'"),
     )
     op.create_table(
+        "handling",
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("resource_type", sa.String(length=40), nullable=False),
+        sa.Column("resource_id", sa.String(length=200), nullable=False),
+        sa.Column("operator_id", sa.String(length=200), nullable=False),
+        sa.Column("operator", sa.String(length=200), nullable=False),
+        sa.Column("at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_handling_tenant_id")),
+        sa.PrimaryKeyConstraint("tenant_id", "resource_type", "resource_id", name=op.f("pk_handling")),
+    )
+    op.create_index("ix_handling_at", "handling", ["at"], unique=False)
+    op.create_index("ix_handling_tenant", "handling", ["tenant_id", "at"], unique=False)
+    op.create_table(
         "membership",
         sa.Column("operator_id", sa.Integer(), nullable=False),
         sa.Column("tenant_id", sa.Integer(), nullable=False),
@@ -713,6 +727,9 @@ def upgrade() -> None:
         sa.Column("event_types", models.base.StoredJson(), nullable=False),
         sa.Column("state", sa.String(length=20), nullable=False),
         sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("paused_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("paused_by", sa.String(length=200), nullable=True),
+        sa.Column("paused_reason", sa.String(length=200), nullable=True),
         sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("updated_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
@@ -971,6 +988,9 @@ def downgrade() -> None:
     op.drop_table("outbox_event")
     op.drop_index("ix_membership_tenant_id", table_name="membership")
     op.drop_table("membership")
+    op.drop_index("ix_handling_tenant", table_name="handling")
+    op.drop_index("ix_handling_at", table_name="handling")
+    op.drop_table("handling")
     op.drop_index(
         "ix_follow_up_status_updated", table_name="follow_up", postgresql_where=sa.text("status != 'pending'")
     )

@@ -84,7 +84,7 @@ def book(
     # Asked again under the contact's lock: another process may have booked the same meanwhile.
     if id is not None and (known := find(session, tenant.id, id)) is not None:
         return _repeated(known, followup, arm_given=arm is not None), False
-    prior = _pending_twin(session, followup)
+    prior = pending_twin(session, followup)
     if prior is not None:
         raise AlreadyPending(str(prior))
     session.add(followup)
@@ -129,7 +129,7 @@ def _repeated(known: FollowUp, given: FollowUp, *, arm_given: bool) -> FollowUp:
     return known
 
 
-def _pending_twin(session: Session, followup: FollowUp) -> UUID | None:
+def pending_twin(session: Session, followup: FollowUp) -> UUID | None:
     return session.scalars(
         select(FollowUp.id)
         .where(

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
-from sqlalchemy import Select, func, select, union_all
+from sqlalchemy import Select, exists, func, select, union_all
 from sqlalchemy.orm import Session
 
 from models import needs
@@ -13,6 +14,8 @@ from models.followups.records import AgentTask, Block, FollowUp, Status
 from models.followups.standing import Standing
 from models.followups.stranded import is_unfinished
 from models.needs import MOST, Need
+
+OVERDUE, TASKS = "overdue", "tasks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +103,42 @@ def due_before(session: Session, tenant_ids: Sequence[int], moment: datetime) ->
         .limit(MOST + 1)
     )
     return session.scalars(select(func.count()).select_from(every.subquery())).one()
+
+
+def among(session: Session, standing: Standing, ids: Sequence[UUID], *, before: datetime) -> dict[UUID, str]:
+    """Which of `ids` need a person, and for what: `OVERDUE`, `TASKS`, or why it was blocked."""
+    if not ids:
+        return {}
+    unfinished = exists().where(
+        AgentTask.tenant_id == FollowUp.tenant_id,
+        AgentTask.id == FollowUp.task_id,
+        is_unfinished(),
+        AgentTask.updated_at <= before,
+    )
+    query = select(
+        FollowUp.id,
+        FollowUp.status,
+        FollowUp.due_at,
+        FollowUp.agent,
+        FollowUp.blocked_reason,
+        standing.blocked_for_a_person(),
+        unfinished,
+    ).where(FollowUp.tenant_id == standing.tenant.id, FollowUp.id.in_(ids))
+    found: dict[UUID, str] = {}
+    for id, status, due_at, agent, blocked_reason, is_blocked, waits in session.execute(query):
+        if standing.is_overdue(status, due_at, agent):
+            found[id] = OVERDUE
+        elif is_blocked and blocked_reason is not None:
+            found[id] = blocked_reason
+        elif status == Status.FIRED and waits:
+            found[id] = TASKS
+    return found
+
+
+def refusal_to_take(
+    session: Session, standing: Standing, followup_id: UUID, *, before: datetime
+) -> str | None:
+    """Why nobody takes this follow-up on: it needs nobody; None where it needs a person."""
+    if among(session, standing, [followup_id], before=before):
+        return None
+    return "This follow-up needs nobody now, so there is nothing to take on."

@@ -74,6 +74,11 @@ class Standing:
         resting = sorted(self.held | self.quiet)
         return and_(condition, FollowUp.agent.not_in(resting)) if resting else condition
 
+    def needs_a_person(self, blocked_reason: str | None, updated_at: datetime) -> bool:
+        """Whether one that was blocked needs a person, unless it was re-armed since."""
+        lately = updated_at > self.now - BLOCK_NEEDS_A_PERSON_FOR
+        return lately and blocked_reason in [block.value for block in BLOCKS_FOR_A_PERSON]
+
     def blocked_for_a_person(self) -> ColumnElement[bool]:
         """Blocked for a cause that a person can put right, within a day, and not re-armed since."""
         again = aliased(FollowUp)

@@ -3,7 +3,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, text
 
-from models import endpoints, erasure, idempotency, tokens
+from models import endpoints, erasure, handling, idempotency, tokens
+from models.actors import Actor
 from models.audit import AuditEvent
 from models.base import db
 from models.conversations import Conversation
@@ -314,3 +315,18 @@ def test_erase_forgets_the_answers_that_were_kept_for_repeats(world):
     with pytest.raises(NotFound):
         idempotency.begin(world.session, calls["a"], world.now)
     assert idempotency.begin(world.session, calls["b"], world.now) == (201, '{"customer": "c-2"}')
+
+
+def test_erase_takes_the_marks_of_who_was_on_it_with_what_they_were_on(world):
+    mine, theirs = world.book(), world.book("c-2")
+    lead = Actor.operator("7", "lead@acme.test")
+    for followup in (mine, theirs):
+        one = ("followup", str(followup.id))
+        handling.take(world.session, world.tenant, one, refusal=None, actor=lead, now=world.now)
+    world.commit()
+    erasure.erase_customer(world.session, world.tenant, "c-1", actor=API, now=world.now)
+    world.commit()
+    assert handling.marked(world.session, world.tenant.id) == {"followup": [str(theirs.id)]}
+    erasure.erase_tenant(world.session, world.tenant, actor=API, now=world.now)
+    world.commit()
+    assert handling.marked(world.session, world.tenant.id) == {}
