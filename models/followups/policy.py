@@ -115,14 +115,15 @@ def judge(case: Case, now: datetime) -> Verdict:
         return Verdict(defer_until=quiet_until)
     if not case.oldest_of_pair:
         return Verdict(Block.DEDUP)
-    if policy.ceiling is not None and _used(policy.ceiling, case.fires, now) >= policy.ceiling.fires:
+    if policy.ceiling is not None and used(policy.ceiling, case.fires, now) >= policy.ceiling.fires:
         return Verdict(Block.FREQUENCY)
     if case.holdout:
         return Verdict(Block.HOLDOUT)
     return Verdict()
 
 
-def _used(ceiling: Ceiling, fires: Sequence[datetime], now: datetime) -> int:
+def used(ceiling: Ceiling, fires: Sequence[datetime], now: datetime) -> int:
+    """How many of `fires` count at `now`."""
     since = now - ceiling.window
     return sum(1 for fired_at in fires if fired_at >= since)
 

@@ -15,6 +15,7 @@ from models.conversations import Conversation
 from models.declarations import Declared
 from models.followups import booking, contacts, deferrals, exporting, retention, stranded, transitions
 from models.followups.firing import fire_due
+from models.followups.foresight import foresee
 from models.followups.records import AgentTask, Contact, FollowUp, Outcome, RevokeEvent, TaskEvent
 from models.intake import IncomingMessage, receive_message
 from models.messages import Message
@@ -260,6 +261,11 @@ def announce(session: Session, _tenant: Tenant) -> None:
     stranded.announce(session, after=SECOND, now=NOW + DAY)
 
 
+def foresee_one(session: Session, tenant: Tenant) -> None:
+    followup = booking.get(session, tenant.id, UUID(int=0))
+    assert foresee(session, followup, declared=DECLARED, now=NOW, at=NOW + DAY).policy
+
+
 def export(session: Session, tenant: Tenant) -> None:
     rows = exporting.stream(session, tenant, {})
     assert next(rows)
@@ -271,6 +277,7 @@ WORK: list[tuple[Work, list[str]]] = [
     (book, ["ix_follow_up_customer", "uq_contact_customer"]),
     (rearm, ["ix_follow_up_customer"]),
     (cancel, []),
+    (foresee_one, ["ix_follow_up_customer", "uq_contact_customer"]),
     (revoke, ["ix_follow_up_customer", "ix_agent_task_customer", "uq_contact_customer"]),
     (hear, ["uq_message_external", "uq_conversation_external", "uq_contact_customer"]),
     (purge, ["ix_follow_up_status_updated", "ix_follow_up_pending_at", "ix_agent_task_status"]),
