@@ -6,7 +6,9 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import structlog
 from flask import Flask, current_app
@@ -14,14 +16,17 @@ from rq import get_current_job
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from jobs import queues, schedule, wake
+from jobs import bulk, queues, schedule, wake
 from models import clock, declarations, sweep_runs
 from models.base import db
+from models.bulk_operations import MOST
 from models.settings import Settings
 from models.sweep_runs import Started
 from models.transactions import rollback
 
 RENEW_EVERY_S = 5
+# Well within the time that a job may take; what is left is another job's, behind whatever waits meanwhile.
+BULK_AT_ONCE = timedelta(minutes=2)
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +55,24 @@ def run_woken(name: str) -> None:
         _run(session, started)
 
 
-ALLOWED: dict[str, Callable[..., None]] = {queues.RUN_SLOT: run_slot, queues.RUN_WOKEN: run_woken}
+def run_bulk(operation_id: str) -> None:
+    """Do a bulk operation, or as much of it as one job may; the sweep goes on with it if this one dies."""
+    session = db.session()
+    _refresh(session)
+    until = clock.now() + BULK_AT_ONCE
+    ran = bulk.go_on(session, UUID(operation_id), most=MOST, until=until)
+    if not ran.over:
+        wake.wake_bulk(UUID(operation_id))
+    log.info(
+        "bulk operation ran", operation=operation_id, done=ran.done, not_done=ran.not_done, over=ran.over
+    )
+
+
+ALLOWED: dict[str, Callable[..., None]] = {
+    queues.RUN_SLOT: run_slot,
+    queues.RUN_WOKEN: run_woken,
+    queues.RUN_BULK: run_bulk,
+}
 
 
 def holder() -> str:

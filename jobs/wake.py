@@ -1,7 +1,8 @@
 """Wakes the delivery after a commit that wrote outbox events, so that nobody waits for its next slot."""
 
 import time
-from uuid import uuid4
+from collections.abc import Callable
+from uuid import UUID, uuid4
 
 import redis
 import structlog
@@ -38,17 +39,35 @@ def install() -> None:
 def wake_delivery() -> None:
     """Enqueue a run of the delivery unless one waits already. Redis being down is logged and no more:
     the sweep finds what the outbox holds."""
+
+    def enqueue(client: Connection) -> None:
+        if client.set(_key(SWEEP), "1", nx=True, ex=FORGOTTEN_AFTER_S):
+            queues.enqueue(client, "delivery", queues.RUN_WOKEN, SWEEP, job_id=f"wake-{uuid4().hex}")
+
+    _ask(enqueue, "the delivery could not be woken; its sweep will find the events")
+
+
+def wake_bulk(operation_id: UUID) -> None:
+    """Enqueue a bulk operation. If Redis is down, its sweep finds it after a while."""
+
+    def enqueue(client: Connection) -> None:
+        job_id = f"bulk-{uuid4().hex}"
+        queues.enqueue(client, "runs", queues.RUN_BULK, str(operation_id), job_id=job_id)
+
+    _ask(enqueue, "a bulk operation could not be enqueued; its sweep will find it")
+
+
+def _ask(enqueue: Callable[[Connection], None], otherwise: str) -> None:
+    """Do something on Redis, unless none is configured or it was away a moment ago."""
     global _resting_until
     url = servers.url_of(_settings()) if has_app_context() else None
     if url is None or time.monotonic() < _resting_until:
         return
     try:
-        client = _client(url)
-        if client.set(_key(SWEEP), "1", nx=True, ex=FORGOTTEN_AFTER_S):
-            queues.enqueue(client, "delivery", queues.RUN_WOKEN, SWEEP, job_id=f"wake-{uuid4().hex}")
+        enqueue(_client(url))
     except redis.RedisError as error:
         _resting_until = time.monotonic() + REST_AFTER_FAILURE_S
-        log.warning("the delivery could not be woken; its sweep will find the events", error=str(error))
+        log.warning(otherwise, error=str(error))
 
 
 def forget(connection: Connection, name: str) -> None:

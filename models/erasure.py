@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Delete, and_, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from models import audit, bulk, endpoints, handling, idempotency, text
+from models import audit, bulk, bulk_operations, endpoints, handling, idempotency, text
 from models.actors import Actor
 from models.base import is_sqlite
 from models.conversations import Conversation
@@ -43,6 +43,7 @@ def erase_customer(
     """
     text.required(customer, "customer")
     mine = _Scope(tenant.id, customer)
+    bulk_operations.forget_customer(session, tenant.id, customer)
     session.execute(
         select(Conversation.id).where(mine.of(Conversation)).order_by(Conversation.id).with_for_update()
     ).all()
@@ -63,6 +64,7 @@ def erase_tenant(session: Session, tenant: Tenant, *, actor: Actor, now: datetim
     audit, and the keyed hashes of those who opted out.
     """
     everyone = _Scope(tenant.id, None)
+    operations = bulk_operations.erase(session, tenant.id)
     session.execute(
         select(Conversation.id).where(everyone.of(Conversation)).order_by(Conversation.id).with_for_update()
     ).all()
@@ -78,6 +80,8 @@ def erase_tenant(session: Session, tenant: Tenant, *, actor: Actor, now: datetim
         _keep_opt_outs(session, tenant, revoked)
     counts = _erase(session, everyone)
     counts["endpoints"] = endpoints.remove_all(session, tenant.id, actor=actor, now=now)
+    if operations:
+        counts["bulk_operations"] = operations
     if any(counts.values()):
         _record(session, tenant, "tenant.erased", ("tenant", tenant.key), counts, actor=actor, now=now)
     return counts

@@ -19,10 +19,12 @@ DOES = {
         "Takes follow-ups that are due: each fires, is put off, or is blocked for a reason."
     ),
     "deliver": _l("Sends what happened to the endpoints that asked for it, and tries again what failed."),
+    "run_bulk": _l("Goes on with bulk work that was broken off: each row is done once, whoever does it."),
     "seal_audit": _l("Seals the audit's newest events, so that no change of them goes unseen."),
     "retention": _l("Removes what is kept no longer than the retention rules say."),
 }
 WAITS = {
+    "run_bulk": _l("Bulk work goes on by itself; what is broken off waits until it is resumed."),
     "seal_audit": _l("Events are written as ever; the newest stay unsealed until it is resumed."),
     "retention": _l("Nothing is removed until it is resumed, even what is past its time."),
 }

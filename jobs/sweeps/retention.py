@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from models import (
     audit_seals,
+    bulk_operations,
     declarations,
     delivery_retention,
     handling,
@@ -47,6 +48,7 @@ def _purges(session: Session, declared: Declared, now: datetime, limit: int) -> 
         ("idempotency_keys", idempotency.purge),
         ("sign_in_links", link_retention.purge_links),
         ("sent_forms", once.purge),
+        ("bulk_operations", bulk_operations.purge),
         ("handling_marks", handling.purge),
     ):
         yield _in_batches(session, name, purge, now, limit)

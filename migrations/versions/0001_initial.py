@@ -328,6 +328,43 @@ def upgrade() -> None:
         sqlite_where=sa.text("position IS NOT NULL"),
     )
     op.create_table(
+        "bulk_operation",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("verb", sa.String(length=40), nullable=False),
+        sa.Column("filters", models.base.StoredJson(), nullable=False),
+        sa.Column("options", models.base.StoredJson(), nullable=False),
+        sa.Column("reason", sa.String(length=200), nullable=False),
+        sa.Column("watermark", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("requested", sa.Integer(), nullable=False),
+        sa.Column("done", sa.Integer(), nullable=False),
+        sa.Column("not_done", sa.Integer(), nullable=False),
+        sa.Column("left_out", sa.Integer(), nullable=False),
+        sa.Column("state", sa.String(length=20), nullable=False),
+        sa.Column("actor_type", sa.String(length=20), nullable=False),
+        sa.Column("actor_id", sa.String(length=200), nullable=False),
+        sa.Column("actor_label", sa.String(length=200), nullable=False),
+        sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("updated_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("seen_at", models.base.UtcDateTime(timezone=True), nullable=False),
+        sa.Column("finished_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_bulk_operation_tenant_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_bulk_operation")),
+    )
+    op.create_index(
+        "ix_bulk_operation_created", "bulk_operation", ["tenant_id", "created_at", "id"], unique=False
+    )
+    op.create_index("ix_bulk_operation_finished", "bulk_operation", ["finished_at"], unique=False)
+    op.create_index(
+        "ix_bulk_operation_running",
+        "bulk_operation",
+        ["id"],
+        unique=False,
+        postgresql_where=sa.text("state = 'running'"),
+        sqlite_where=sa.text("state = 'running'"),
+    )
+    op.create_table(
         "contact",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("tenant_id", sa.Integer(), nullable=False),
@@ -743,6 +780,22 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_table(
+        "bulk_item",
+        sa.Column("operation_id", sa.Uuid(), nullable=False),
+        sa.Column("position", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("row_id", sa.String(length=40), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("state", sa.String(length=20), nullable=False),
+        sa.Column("code", sa.String(length=40), nullable=True),
+        sa.Column("reason", sa.String(length=500), nullable=True),
+        sa.Column("at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["operation_id"], ["bulk_operation.id"], name=op.f("fk_bulk_item_operation_id")
+        ),
+        sa.PrimaryKeyConstraint("operation_id", "position", name=op.f("pk_bulk_item")),
+    )
+    op.create_index("ix_bulk_item_state", "bulk_item", ["operation_id", "state", "position"], unique=False)
+    op.create_table(
         "delivery",
         sa.Column(
             "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
@@ -936,6 +989,8 @@ def downgrade() -> None:
         sqlite_where=sa.text("next_attempt_at IS NOT NULL"),
     )
     op.drop_table("delivery")
+    op.drop_index("ix_bulk_item_state", table_name="bulk_item")
+    op.drop_table("bulk_item")
     op.drop_index("ix_webhook_endpoint_tenant", table_name="webhook_endpoint")
     op.drop_table("webhook_endpoint")
     op.drop_index("ix_task_event_task", table_name="task_event")
@@ -1074,6 +1129,15 @@ def downgrade() -> None:
     op.drop_index("uq_contact_customer", table_name="contact")
     op.drop_index("ix_contact_state", table_name="contact")
     op.drop_table("contact")
+    op.drop_index(
+        "ix_bulk_operation_running",
+        table_name="bulk_operation",
+        postgresql_where=sa.text("state = 'running'"),
+        sqlite_where=sa.text("state = 'running'"),
+    )
+    op.drop_index("ix_bulk_operation_finished", table_name="bulk_operation")
+    op.drop_index("ix_bulk_operation_created", table_name="bulk_operation")
+    op.drop_table("bulk_operation")
     op.drop_index(
         "uq_audit_event_position",
         table_name="audit_event",

@@ -1,7 +1,9 @@
 """Booking: a promise is taken, with consent, once for each agent, customer and reason."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import select
@@ -51,8 +53,11 @@ def book(
     transport: str | None = None,
     rearmed_from: UUID | None = None,
     purpose: str | None = None,
+    detail: Mapping[str, Any] | None = None,
 ) -> tuple[FollowUp, bool]:
     """Take a promise and its consent. Returns the follow-up and whether it was made now.
+
+    `purpose` and `detail` are what else the audit says of it.
 
     The same `id` with the same content returns the first one. Raises `Invalid` (`at` less than five minutes
     ahead, a blank or long text), `AlreadyPending` (the same agent, customer and reason), `OptedOut`, and
@@ -89,7 +94,7 @@ def book(
         raise AlreadyPending(str(prior))
     session.add(followup)
     session.flush()
-    _record(session, followup, actor=actor, now=now, purpose=purpose)
+    _record(session, followup, actor=actor, now=now, purpose=purpose, beside=detail or {})
     return followup, True
 
 
@@ -145,7 +150,13 @@ def pending_twin(session: Session, followup: FollowUp) -> UUID | None:
 
 
 def _record(
-    session: Session, followup: FollowUp, *, actor: Actor, now: datetime, purpose: str | None
+    session: Session,
+    followup: FollowUp,
+    *,
+    actor: Actor,
+    now: datetime,
+    purpose: str | None,
+    beside: Mapping[str, Any],
 ) -> None:
     rearmed_from = str(followup.rearmed_from) if followup.rearmed_from else None
     audit.append(
@@ -162,6 +173,7 @@ def _record(
             "agent": followup.agent,
             "arm": followup.arm,
             **({"rearmed_from": rearmed_from} if rearmed_from else {}),
+            **beside,
         },
     )
     outbox.enqueue(

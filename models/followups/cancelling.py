@@ -1,6 +1,7 @@
 """Cancelling all that waits for one customer, in the transaction that closes their contact."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -47,7 +48,14 @@ def cancel_all(
 
 
 def set_cancelled(
-    session: Session, followup: FollowUp, *, by: str, purpose: str | None, actor: Actor, now: datetime
+    session: Session,
+    followup: FollowUp,
+    *,
+    by: str,
+    purpose: str | None,
+    actor: Actor,
+    now: datetime,
+    detail: dict[str, Any] | None = None,
 ) -> None:
     """Move a pending follow-up, locked by the caller, to cancelled."""
     followup.cancelled_by = by
@@ -59,6 +67,7 @@ def set_cancelled(
         now=now,
         action="followup.cancelled",
         purpose=purpose,
+        detail=detail,
     )
     outbox.enqueue(
         session,

@@ -1,6 +1,8 @@
 """What a person or the API does with one follow-up: cancel, reschedule, re-arm."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
@@ -48,9 +50,13 @@ def cancel(
     *,
     actor: Actor,
     now: datetime,
+    reason: str | None = None,
+    detail: Mapping[str, Any] | None = None,
     expected_version: int | None = None,
 ) -> FollowUp:
     """Cancel a pending follow-up; a cancelled one is returned unchanged, with no audit event.
+
+    `reason` is the operator's and stands in the audit, as does `detail`.
 
     Raises `NotFound`, and `Conflict` with the row as it is where it fired, was blocked or moved.
     """
@@ -59,7 +65,9 @@ def cancel(
     if followup.status == Status.CANCELLED:
         return followup
     check_version(followup, expected_version, "follow-up")
-    set_cancelled(session, followup, by=actor.label, purpose=None, actor=actor, now=now)
+    purpose = text.optional(reason, "reason")
+    given = dict(detail or {})
+    set_cancelled(session, followup, by=actor.label, purpose=purpose, actor=actor, now=now, detail=given)
     return followup
 
 
@@ -116,12 +124,13 @@ def rearm(
     actor: Actor,
     now: datetime,
     reason: str | None = None,
+    detail: Mapping[str, Any] | None = None,
     expected_version: int | None = None,
 ) -> FollowUp:
     """Book a cancelled or blocked follow-up again as a new record, under the rules of a booking.
 
-    `reason` is the operator's, for the audit. Raises `NotFound`, `Invalid`, `Conflict`, `AlreadyPending`,
-    `OptedOut`; never re-arms one that fired.
+    `reason` is the operator's, for the audit, as is `detail`. Raises `NotFound`, `Invalid`,
+    `Conflict`, `AlreadyPending`, `OptedOut`; never re-arms one that fired.
     """
     booking.check_ahead(at, now)
     first = booking.get(session, tenant.id, followup_id)
@@ -142,6 +151,7 @@ def rearm(
         now=now,
         rearmed_from=first.id,
         purpose=text.optional(reason, "reason"),
+        detail=detail,
     )
     return made
 

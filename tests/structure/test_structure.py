@@ -25,6 +25,8 @@ WRITES_STATUS = {
     ("models/followups/tasks.py", "move_task"),
     ("models/followups/firing_batch.py", "_judge"),
     ("models/deliveries.py", "set_state"),
+    ("models/bulk_operations.py", "stop"),
+    ("models/bulk_running.py", "_settle"),
     ("models/idempotency.py", "keep"),
     ("models/idempotency.py", "_insert"),
     ("models/sweep_runs.py", "_record"),
