@@ -1,6 +1,6 @@
 """What every list page is: tabs, filters and a place, all in the address; rows; counts that come later."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -9,9 +9,12 @@ from uuid import UUID
 
 from flask import current_app, g, request, url_for
 from flask_babel import gettext as _
+from werkzeug.wrappers import Response
 
+from desk_ui import refreshing
 from desk_ui.addresses import asking, in_tenant
 from desk_ui.filters import Filters
+from desk_ui.htmx import render_page
 from desk_ui.paging import Cursor, Page, TooSlow
 from desk_ui.requests import settings_of
 from models.errors import Invalid
@@ -140,6 +143,12 @@ class Listing(Generic[F, R]):
         area = self.endpoint.partition(".")[0]
         return asking(in_tenant(f"{area}.counts"), self.filters.as_params())
 
+    def export_url(self, kind: str) -> str:
+        """The whole list as a file, `kind` being `csv` or `jsonl`."""
+        area = self.endpoint.partition(".")[0]
+        path = in_tenant(f"{area}.export", kind="csv").removesuffix("csv")
+        return asking(path + kind, self.filters.as_params())
+
     @property
     def chips(self) -> list[tuple[str, str, str]]:
         """Each filter that is set: its name, its value, and the list without it."""
@@ -147,6 +156,31 @@ class Listing(Generic[F, R]):
             (str(self.names[name]), self.shown_value(name, value), self.url(**{name: None}))
             for name, value in self.filters.narrows.items()
         ]
+
+    @property
+    def rows_url(self) -> str:
+        """Where named rows come from as this list shows them now; empty for rows that never change."""
+        area = self.endpoint.partition(".")[0]
+        return asking(in_tenant(f"{area}.rows"), self.filters.as_params())
+
+    def sign_of(self, row: R) -> str:
+        """The `data-v` of a row: changes with what it shows, but not with the time that passes."""
+        raise NotImplementedError
+
+    @property
+    def beside(self) -> Sequence[object]:
+        """What the list shows apart from its rows and notes, as far as it may change."""
+        return ()
+
+    @cached_property
+    def sign(self) -> str:
+        """Changes with anything that the list shows; what a refresh asks by."""
+        rows = [f"{row.id} {self.sign_of(row)}" for row in self.page.rows]  # type: ignore[attr-defined]
+        return refreshing.sign(*rows, self.page.following, *self.all_notes, *self.beside)
+
+    def answer(self, template: str, **context: Any) -> Response:
+        """The list's page, or for a refresh its part `list` where it changed."""
+        return refreshing.answer(self.sign, lambda: render_page(template, "list", view=self, **context))
 
     @property
     def tab(self) -> Any:

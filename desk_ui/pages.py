@@ -6,9 +6,10 @@ from flask import Flask, g, get_flashed_messages, request, session
 from flask_babel import Babel
 from flask_wtf.csrf import generate_csrf
 
-from desk_ui import areas, charts, declared, frame, translating, words
+from desk_ui import areas, charts, declared, frame, keys, refreshing, translating, words
 from desk_ui.asking import once
 from desk_ui.auth import THEMES
+from desk_ui.offering import Offer, flashed
 from desk_ui.rows import slot
 from desk_ui.sweeps import lines, telling
 from desk_ui.translating import gettext as _
@@ -27,6 +28,10 @@ class Surroundings:
     def theme(self) -> str:
         given = request.cookies.get("theme", "auto")
         return given if given in THEMES else "auto"
+
+    @property
+    def keys_are_off(self) -> bool:
+        return keys.are_off()
 
     @property
     def tenant(self) -> Tenant | None:
@@ -76,15 +81,12 @@ class Surroundings:
     @property
     def next_run(self) -> datetime | None:
         """When follow-ups are looked at next, unless that is in doubt."""
-        sweeps = lines.recent(g.now) if g.get("tenant") else []
-        firing = next((line for line in sweeps if line.key == "fire_followups"), None)
-        if firing is None or firing.paused or firing.late_since is not None:
-            return None
-        return max(firing.next_due_at, g.now)
+        return lines.next_firing(g.now) if g.get("tenant") else None
 
     @property
-    def flashes(self) -> list[tuple[str, str]]:
-        return [(kind, text) for kind, text in get_flashed_messages(with_categories=True)]
+    def flashes(self) -> list[tuple[str, str, Offer | None]]:
+        """What the page before left to be said: kind, words, and what is offered with them."""
+        return [flashed(kind, message) for kind, message in get_flashed_messages(with_categories=True)]
 
 
 def register(app: Flask) -> None:
@@ -98,6 +100,7 @@ def register(app: Flask) -> None:
         drawn=charts,
         frame=frame.drawn,
         telling=telling,
+        refreshing=refreshing,
         csrf_token=generate_csrf,
         once=once,
         session=session,

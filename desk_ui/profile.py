@@ -4,7 +4,18 @@ from datetime import timedelta
 from typing import Any
 
 import segno
-from flask import Flask, current_app, flash, g, redirect, render_template, request, session, url_for
+from flask import (
+    Flask,
+    current_app,
+    flash,
+    g,
+    make_response,
+    redirect,
+    render_template,
+    request,
+    session,
+    url_for,
+)
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext
 from flask_limiter import Limiter
@@ -16,12 +27,14 @@ from werkzeug.wrappers import Response
 from wtforms import PasswordField
 from wtforms.validators import DataRequired, Length
 
-from desk_ui import asking, limits, local_time
+from desk_ui import asking, limits, local_time, refreshing
 from desk_ui.accounts import Account
+from desk_ui.addresses import local_path
 from desk_ui.asking import Ask, Field
+from desk_ui.htmx import is_htmx, toast
 from desk_ui.permissions import Permission, actor, requires
 from desk_ui.requests import settings_of
-from models import accounts, second_factor
+from models import accounts, preferences, second_factor
 from models.base import db
 from models.clock import EPOCH, micros
 from models.errors import Invalid
@@ -58,6 +71,7 @@ def register(app: Flask, limiter: Limiter) -> None:
         ("/profile", profile, "GET"),
         ("/profile/password", slow(guessed(set_password)), "POST"),
         ("/profile/timezone", set_timezone, "POST"),
+        ("/profile/refresh", set_refresh, "POST"),
         ("/profile/sessions-end", sign_out_everywhere, "POST"),
         (factor, ask_factor_on, "GET"),
         (factor, slow(guessed(turn_factor_on)), "POST"),
@@ -111,6 +125,22 @@ def set_timezone() -> Response:
     else:
         flash(_("Times are in the zone of each tenant now."), "good")
     return redirect(url_for("account.profile"), 303)
+
+
+@requires(Permission.SIGNED_IN)
+def set_refresh() -> Response:
+    """How often lists are read again. Raises `Invalid` on `refresh`."""
+    wanted = preferences.as_refresh(request.form.get("refresh", ""))
+    preferences.set_refresh(db.session(), g.operator, wanted, actor=actor(), now=g.now)
+    commit(db.session(), "console.refresh")
+    if wanted:
+        done = _("Lists are read again every %(span)s now.", span=refreshing.span(wanted))
+    else:
+        done = _("Lists are read again only when you reload them now.")
+    if is_htmx():
+        return make_response(toast(done))
+    flash(done, "good")
+    return redirect(local_path(request.form.get("back")) or url_for("account.profile"), 303)
 
 
 @requires(Permission.SIGNED_IN)

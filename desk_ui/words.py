@@ -42,6 +42,7 @@ ROLES = {
 SWEEPS = {
     "fire_followups": _l("Firing"),
     "deliver": _l("Delivery"),
+    "run_bulk": _l("Bulk work"),
     "seal_audit": _l("Sealing of the audit"),
     "retention": _l("Retention"),
 }
@@ -78,6 +79,7 @@ AUDITED = {
     "operator.recovery_codes_made": _l("Recovery codes made"),
     "operator.signed_out_everywhere": _l("Signed out everywhere"),
     "operator.timezone_set": _l("Time zone set"),
+    "operator.refresh_set": _l("Refresh of lists set"),
     "operator.switched_on": _l("Account switched on"),
     "operator.switched_off": _l("Account switched off"),
     "token.added": _l("API token added"),
@@ -92,10 +94,15 @@ AUDITED = {
     "sweep.paused": _l("Sweep paused"),
     "sweep.resumed": _l("Sweep resumed"),
     "sweep.run_by_hand": _l("Sweep run by hand"),
+    "bulk.started": _l("Bulk work begun"),
+    "bulk.stopped": _l("Bulk work stopped"),
+    "bulk.finished": _l("Bulk work ended"),
     "audit.purged": _l("Old events purged"),
 }
 ACTIONS = {
     **AUDITED,
+    # What `contact.granted` is on the page of the follow-up whose booking made the contact.
+    "contact.consented": _l("Consent recorded"),
     "task.dispatched": _l("Task taken"),
     "task.done": _l("Task done"),
     "task.failed": _l("Task failed"),
@@ -132,6 +139,7 @@ PURPOSES = {
     "opted_out": _l("the customer opted out"),
     "cancel_all": _l("all of this customer's were cancelled"),
     "consent": _l("with the booking"),
+    "undo": _l("its cancel was taken back"),
     **{block.value: words for block, words in BLOCKS.items()},
 }
 
@@ -198,6 +206,12 @@ def clock(at: datetime, zone: str) -> str:
     return _hour(at.astimezone(ZoneInfo(zone)))
 
 
+def clock_with_seconds(at: datetime, zone: str) -> str:
+    """`14:03:22`, in `zone`."""
+    local = at.astimezone(ZoneInfo(zone))
+    return f"{_hour(local)}:{local.second:02}"
+
+
 def _hour(local: datetime) -> str:
     # By strftime it takes four times as long.
     return f"{local.hour:02}:{local.minute:02}"
@@ -226,8 +240,14 @@ def action(name: str, refused: bool) -> str:
 
 
 def event(name: str) -> str:
-    """A type of event with its words beside: `followup.fired: a follow-up fired`."""
-    return f"{name}: {EVENTS[name]}" if name in EVENTS else name
+    """A type of event in words, its code beside: `a follow-up fired (followup.fired)`."""
+    return f"{EVENTS[name]} ({name})" if name in EVENTS else name
+
+
+def event_alone(name: str) -> str:
+    """A type of event as a sentence begins with it: `A follow-up fired`."""
+    said = str(EVENTS.get(name, name))
+    return said[:1].upper() + said[1:] if name in EVENTS else name
 
 
 def actor(kind: str, label: str) -> str:

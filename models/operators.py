@@ -36,7 +36,8 @@ class Role(StrEnum):
 
 class Operator(Base):
     """One person's account. `password` is a hash, null until one is set; changing `fs_uniquifier` ends all
-    sessions of theirs. `timezone` is in which they read times; null for that of the tenant."""
+    sessions of theirs. `timezone` is in which they read times, null for that of the tenant;
+    `refresh_seconds` how often their lists are read again, null for as usual (models/preferences.py)."""
 
     __tablename__ = "operator"
 
@@ -48,6 +49,7 @@ class Operator(Base):
     created_at: Mapped[datetime]
     signed_in_at: Mapped[datetime | None]
     timezone: Mapped[str | None] = mapped_column(String(64))
+    refresh_seconds: Mapped[int | None]
 
 
 class Membership(Base):
@@ -242,12 +244,8 @@ def make_link(session: Session, operator: Operator, *, actor: Actor, now: dateti
 
 def void_links(session: Session, operator: Operator, now: datetime) -> None:
     """Use up the operator's links that nobody used, which else would outlive what ends their sessions."""
-    unused = (
-        SignInLink.operator_id == operator.id,
-        SignInLink.used_at.is_(None),
-        SignInLink.expires_at > now,
-    )
-    void = update(SignInLink).where(*unused).values(used_at=now)
+    unused = SignInLink.used_at.is_(None), SignInLink.expires_at > now
+    void = update(SignInLink).where(SignInLink.operator_id == operator.id, *unused).values(used_at=now)
     session.execute(void.execution_options(synchronize_session=False))
 
 

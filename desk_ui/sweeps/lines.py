@@ -130,6 +130,14 @@ def recent(now: datetime) -> list[Line]:
     return list(found)
 
 
+def next_firing(now: datetime) -> datetime | None:
+    """When follow-ups are looked at next, as it was known a few seconds ago; None where that is in doubt."""
+    firing = next((line for line in recent(now) if line.key == "fire_followups"), None)
+    if firing is None or firing.paused or firing.late_since is not None:
+        return None
+    return max(firing.next_due_at, now)
+
+
 def forget() -> None:
     """Read afresh the next time: something was done."""
     current_app.extensions[CACHE] = (EPOCH, [])

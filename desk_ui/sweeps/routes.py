@@ -5,6 +5,7 @@ from typing import Any
 from flask import abort, g
 from sqlalchemy.orm import Session
 
+from desk_ui import refreshing
 from desk_ui.htmx import render_page
 from desk_ui.listing import asked_by_address
 from desk_ui.permissions import Permission, requires
@@ -22,7 +23,7 @@ def index() -> Any:
     found = lines.read(session, g.now)
     faults = queries.faults(session, _of_whom(), now=g.now, sweep=None)
     view = views.IndexView(shown(session, found), [views.fault_line(one) for one in faults])
-    return render_page("sweeps/index.html", "list", view=view)
+    return refreshing.answer(view.sign, lambda: render_page("sweeps/index.html", "list", view=view))
 
 
 @requires(Permission.SEE)
@@ -39,7 +40,7 @@ def show(name: str) -> Any:
         sweep=shown(session, [line])[0],
         faults=[views.fault_line(one) for one in faults],
     )
-    return render_page("sweeps/show.html", "list", view=view)
+    return view.answer("sweeps/show.html")
 
 
 def line_of(name: str) -> Line:

@@ -9,7 +9,7 @@ from flask import g, url_for
 from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
 
-from desk_ui import charts, words
+from desk_ui import charts, refreshing, words
 from desk_ui.charts import Chart
 from desk_ui.listing import Listing
 from desk_ui.marks import Mark
@@ -45,6 +45,13 @@ class Shown:
     @property
     def trend(self) -> str:
         return charts.summary(self.chart.hours)
+
+    @property
+    def sign(self) -> str:
+        """Changes with what is shown of it, apart from when it runs next, which the script lets go on."""
+        line = self.line
+        last = (line.last.id, line.last.status, line.last.finished_at) if line.last else ()
+        return refreshing.sign(line.mark, line.version, line.late_since, self.asked_at, *last, self.trend)
 
     @property
     def refusal(self) -> str | None:
@@ -118,6 +125,14 @@ class IndexView:
         return ", ".join(found) or _("All sweeps are on time")
 
     @property
+    def sign(self) -> str:
+        return refreshing.sign(*(one.sign for one in self.sweeps), self.faults_sign)
+
+    @property
+    def faults_sign(self) -> str:
+        return sign_of(self.faults)
+
+    @property
     def why_not(self) -> str:
         """Who may act, for those who may not."""
         return "" if self.sees_all else _("Only an admin of platform pauses or runs one; you can look.")
@@ -125,6 +140,10 @@ class IndexView:
     @property
     def charts(self) -> list[tuple[str, Chart]]:
         return [(one.line.name, one.chart) for one in self.sweeps]
+
+
+def sign_of(faults: Sequence[FaultLine]) -> str:
+    return refreshing.sign(*(f"{one.fault.at} {one.fault.row}" for one in faults))
 
 
 def sees_all() -> bool:
@@ -138,6 +157,7 @@ class RunLine:
 
     run: Run
     sees_all: bool
+    sign: str = ""
 
     @property
     def mark(self) -> Mark:
@@ -176,8 +196,23 @@ class RunsView(Listing[Filters, Run]):
     label = _l("Runs")
     names = {"status": _l("Ended")}
 
+    # Only the newest run changes, which stands on the first page until it has ended.
+    rows_url = ""
+
     sweep: Shown | None = None
     faults: Sequence[FaultLine] = ()
+
+    def sign_of(self, row: Run) -> str:
+        return refreshing.sign(row.id, row.status, row.finished_at)
+
+    @property
+    def beside(self) -> tuple[str, str]:
+        assert self.sweep is not None
+        return self.sweep.sign, self.faults_sign
+
+    @property
+    def faults_sign(self) -> str:
+        return sign_of(self.faults)
 
     @property
     def where(self) -> dict[str, str]:
@@ -195,7 +230,7 @@ class RunsView(Listing[Filters, Run]):
     @property
     def lines(self) -> Iterator["RunLine"]:
         for run in self.page.rows:
-            yield RunLine(run, self.sees_all)
+            yield RunLine(run, self.sees_all, self.sign_of(run))
 
     @property
     def last_error(self) -> Run | None:

@@ -30,7 +30,8 @@ function showAge() {
   const place = document.querySelector("[data-age]");
   // Counted from the load by the browser's own clock, which may differ from the server's.
   const seconds = Math.floor(performance.now() / 1000);
-  if (!place || seconds <= OLD) return;
+  // A list that is read again says so in its own place.
+  if (!place || document.getElementById("fresh") || seconds <= OLD) return;
   place.hidden = false;
   place.textContent = place.dataset.age.replace("{}", span(seconds));
 }

@@ -1,0 +1,43 @@
+"""Whether one follow-up moved while its page was open, and what it became."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from desk_ui import refreshing, words
+from desk_ui.followups import customers
+from desk_ui.refreshing import Watch
+from models.followups.records import AgentTask, FollowUp
+from models.tenants import Tenant
+
+if TYPE_CHECKING:
+    from desk_ui.followups.detail import DetailView
+
+
+def _sign(followup: FollowUp, task_at: datetime | None, again: UUID | None) -> str:
+    return refreshing.sign(followup.version, task_at, again)
+
+
+def read(session: Session, tenant: Tenant, followup: FollowUp) -> str:
+    """The sign of how it stands: it changes with the follow-up, with its task, and when it is booked again."""
+    task_at = None
+    if followup.task_id is not None:
+        query = select(AgentTask.updated_at).where(
+            AgentTask.tenant_id == tenant.id, AgentTask.id == followup.task_id
+        )
+        task_at = session.scalars(query).one_or_none()
+    again = customers.rearmed_as(session, tenant, followup.id)
+    return _sign(followup, task_at, again.id if again else None)
+
+
+def watch(view: "DetailView") -> Watch:
+    """The same of a page that was read, with what happened last."""
+    task, again = view.task, view.again
+    sign = _sign(view.row, task.updated_at if task else None, again.id if again else None)
+    if not view.timeline:
+        return Watch.of(sign, view.mark.word, view.row.updated_at)
+    last = view.timeline[-1]
+    return Watch.of(sign, words.action(last.action, last.refused), last.at)

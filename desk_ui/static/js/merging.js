@@ -1,0 +1,72 @@
+// What a refresh found is put into the page without moving anything: rows that changed are replaced where they stand,
+// with the focus on the same control; those that left are greyed; new ones are only counted.
+const ROWS = "#main [data-v][id]";
+
+function parsed(html) {
+  const found = document.createElement("template");
+  found.innerHTML = html;
+  return found.content;
+}
+
+function isSelected(row) {
+  const selection = getSelection();
+  return !selection.isCollapsed && selection.containsNode(row, true);
+}
+
+function sameControl(row, held) {
+  const alike = [...row.querySelectorAll(held.localName)].find((one) => one.textContent === held.textContent && one.name === held.name);
+  return alike || row.querySelector("[data-focus]");
+}
+
+// False where it has to wait: somebody marks its text, or it would push others away.
+function replaceRow(old, next) {
+  if (isSelected(old)) return false;
+  const held = old.contains(document.activeElement) ? document.activeElement : null;
+  const height = old.getBoundingClientRect().height;
+  old.replaceWith(next);
+  let taken = next;
+  const grown = next.getBoundingClientRect().height - height;
+  if (grown > 0.5) {
+    next.replaceWith(old);
+    taken = old;
+  } else if (grown < -0.5) {
+    next.style[next.localName === "tr" && getComputedStyle(next).display === "table-row" ? "height" : "minHeight"] = `${height}px`;
+  }
+  if (held) {
+    const control = taken === old ? held : sameControl(taken, held);
+    if (control) control.focus({ preventScroll: true });
+  }
+  if (taken === next) htmx.process(next);
+  return taken === next;
+}
+
+function byId(found) {
+  return new Map([...found.querySelectorAll("[data-v][id]")].map((row) => [row.id, row]));
+}
+
+// The rows among `here` that stand otherwise in `there`: how many were replaced, and whether any has to wait.
+function putIn(here, there) {
+  let changed = 0, waits = false;
+  for (const row of here) {
+    const next = there.get(row.id);
+    if (!next || next.dataset.v === row.dataset.v) continue;
+    if (replaceRow(row, next)) changed += 1;
+    else waits = true;
+  }
+  return { changed, waits };
+}
+
+// How many of those found belong among the rows of the page. What only moved up from the next page is not new.
+function countNew(here, there, more) {
+  const shown = new Set(here.map((row) => row.id));
+  const order = [...there.values()].filter((row) => row.localName === "tr").map((row) => row.id);
+  const last = order.findLastIndex((id) => shown.has(id));
+  return order.filter((id, place) => !shown.has(id) && (!more || last < 0 || place < last)).length;
+}
+
+function grey(row, words) {
+  row.classList.add("gone");
+  row.querySelectorAll(".acts > *, .tick > *").forEach((one) => one.remove());
+  const aside = row.querySelector(".sub");
+  if (aside) aside.textContent = words;
+}

@@ -1,0 +1,196 @@
+// A page is read again while it is open: a list puts in what changed, the page of one thing says that it moved. It
+// rests while somebody looks away, selects, or has a menu or a question open; after a failure it comes less often.
+const OFTEN = 10_000, SELDOM = 120_000, GIVE_UP = 20_000;
+const bar = document.getElementById("fresh");
+const watched = () => document.querySelector("[data-watch]");
+const state = { due: 0, failures: 0, at: performance.now(), runs: false, acts: 0, acted: 0, told: 0, moved: false, held: false, over: false };
+const fresh = { sign: bar?.dataset.sign, strays: "", strayed: null, etag: null };
+let said = null, zone = "UTC";
+
+function every() {
+  const chosen = bar ? bar.querySelector("select").value : watched()?.dataset.every;
+  return Number(chosen || 0) * 1000;
+}
+
+function say(text, link) {
+  const place = bar?.querySelector("[data-says]");
+  if (!place || place.textContent === text) return;
+  place.textContent = text;
+  if (link) place.append(" ", Object.assign(document.createElement("a"), link));
+}
+
+function pauses() {
+  if (document.hidden || state.acts || state.held) return "";
+  if (document.querySelector("[data-tick]:checked")) return said.tick;
+  if (document.querySelector("dialog[open]")) return said.dialog;
+  return document.querySelector("details.menu[open]") ? said.menu : null;
+}
+
+function ask(url, sign) {
+  const headers = { "HX-Request": "true", "HX-Current-URL": location.href };
+  if (sign) headers["If-None-Match"] = `W/"${sign}"`;
+  return fetch(url, { headers, cache: "no-store", signal: AbortSignal.timeout(GIVE_UP) });
+}
+
+function stop(text, link) {
+  state.over = true;
+  say(text, link);
+}
+
+// Whether the answer can be used; who was signed out, or may look no more, is told so.
+function isUsable(answer) {
+  if (answer.status === 401) stop(said.signedOut, { href: answer.headers.get("HX-Redirect") || location.href, textContent: said.signIn });
+  else if (answer.status === 403 || answer.status === 404) stop(said.refused, { href: location.href, textContent: said.reload });
+  else if (!answer.headers.get("X-Desk") || ![200, 304].includes(answer.status)) throw new Error(answer.status);
+  return !state.over;
+}
+
+function note(answer) {
+  const date = new Date(answer.headers.get("Date") || Date.now());
+  const clock = date.toLocaleTimeString("en-GB", { timeZone: zone });
+  Object.assign(state, { failures: 0, at: performance.now(), read: clock });
+  const next = answer.headers.get("X-Next-Run");
+  if (next) document.querySelectorAll("time[data-next-run]").forEach((one) => (one.dateTime = next));
+}
+
+function announce(changed, added) {
+  const link = bar.querySelector("[data-new]");
+  const number = added >= 50 ? "50+" : added;
+  if (added) link.textContent = said.new[added === 1 ? 0 : 1].replace("{}", number);
+  link.hidden = !added;
+  const words = changed ? [said.changed[changed === 1 ? 0 : 1].replace("{}", changed)] : [];
+  if (added && added !== state.told) words.push(said.new[added === 1 ? 0 : 1].replace("{}", number));
+  state.told = added;
+  if (words.length) bar.querySelector("[data-live]").textContent = `${words.join(", ")}.`;
+}
+
+// Rows that the list no longer holds: what became of them. Asked each time, since the list itself may stay the same.
+async function look(strays) {
+  if (!strays.length || !bar.dataset.rows) return { changed: 0, waits: false };
+  const url = new URL(bar.dataset.rows, location.href);
+  strays.slice(0, 50).forEach((row) => url.searchParams.append("id", row.id.replace(/^[a-z]+-/, "")));
+  const answer = await ask(url, url.href === fresh.strays ? fresh.etag : null);
+  if (!isUsable(answer) || answer.status === 304) return { changed: 0, waits: false };
+  const there = byId(parsed(await answer.text()));
+  if (pauses() !== null) return { changed: 0, waits: true };
+  const put = putIn(strays, there);
+  const gone = strays.slice(0, 50).filter((row) => row.isConnected && !there.has(row.id));
+  gone.forEach((row) => grey(row, said.gone));
+  if (!put.waits) Object.assign(fresh, { strays: url.href, etag: signOf(answer) });
+  return { changed: put.changed + gone.length, waits: put.waits };
+}
+
+function signOf(answer) {
+  return (answer.headers.get("ETag") || "").replace(/^W\/|"/g, "");
+}
+
+function outside(rows, there) {
+  return rows.filter((row) => row.localName === "tr" && !there(row.id) && !row.classList.contains("gone"));
+}
+
+async function readList() {
+  const acts = state.acted;
+  const answer = await ask(bar.dataset.from, fresh.sign);
+  if (!isUsable(answer)) return;
+  let changed = 0, waits = false, added = state.told;
+  if (answer.status === 200) {
+    const found = parsed(await answer.text()), page = found.querySelector("#fresh");
+    if (!page) throw new Error("no list");
+    if (page.dataset.page !== bar.dataset.page) return stop(said.newer, { href: location.href, textContent: said.reload });
+    // What was read before an act, or while somebody began to select, is older than the page by now.
+    if (acts !== state.acted || pauses() !== null) return again();
+    const here = [...document.querySelectorAll(ROWS)], there = byId(found);
+    added = countNew(here, there, "more" in bar.dataset);
+    fresh.held = new Set(there.keys());
+    ({ changed, waits } = putIn(here, there));
+    fresh.sign = waits ? null : signOf(answer);
+  }
+  note(answer);
+  if (fresh.held) {
+    const left = await look(outside([...document.querySelectorAll(ROWS)], (id) => fresh.held.has(id)));
+    changed += left.changed;
+  }
+  if (changed) document.dispatchEvent(new CustomEvent("desk:rows"));
+  if (changed || added !== state.told) state.moved = true;
+  announce(changed, added);
+}
+
+async function readOne() {
+  const panel = watched(), place = document.querySelector("[data-moved]");
+  const answer = await ask(location.href, panel.dataset.sign);
+  if (answer.status === 401 || !isUsable(answer)) return (state.over = true);
+  note(answer);
+  const next = answer.status === 200 && parsed(await answer.text()).querySelector("[data-watch]");
+  if (!next || !panel.isConnected || next.dataset.sign === panel.dataset.sign) return;
+  panel.dataset.sign = next.dataset.sign;
+  const [before, after] = said.moved.split("{}");
+  const when = Object.assign(document.createElement("time"), { dateTime: next.dataset.at });
+  when.dataset.ticks = "";
+  const link = Object.assign(document.createElement("a"), { href: location.href, textContent: said.show });
+  place.replaceChildren(before, when, after + next.dataset.became + ". ", link);
+  tick();
+}
+
+function again() {
+  state.due = performance.now() + 1000;
+}
+
+async function round() {
+  state.runs = true;
+  state.due = performance.now() + every();
+  try {
+    await (bar ? readList() : readOne());
+  } catch {
+    state.failures += 1;
+    state.due = performance.now() + Math.min(every() * 2 ** Math.min(state.failures - 1, 6), SELDOM);
+  } finally {
+    state.runs = false;
+    beat();
+  }
+}
+
+// The counts of the tabs and of the rail follow what changed, but no oftener than is of use.
+function follow() {
+  const now = performance.now();
+  if (!state.moved || now - (state.followed ?? -OFTEN) < OFTEN) return;
+  Object.assign(state, { moved: false, followed: now });
+  ["tabs", "needs"].forEach((id) => document.getElementById(id)?.dispatchEvent(new CustomEvent("acted")));
+}
+
+function beat() {
+  if (state.over || !said) return;
+  const paused = pauses(), off = !every();
+  if (paused) say(paused);
+  else if (state.failures) say(said.failed.replace("{}", span(Math.floor((performance.now() - state.at) / 1000))));
+  else if (paused === null) say((off ? said.off : said.read).replace("{}", state.read));
+  if (paused !== null || off || state.runs) return;
+  follow();
+  if (performance.now() >= state.due) round();
+}
+
+function now() {
+  state.due = 0;
+  beat();
+}
+
+if (bar || watched()) {
+  const place = bar || document.querySelector("[data-moved]");
+  said = JSON.parse(place.dataset.said);
+  zone = place.dataset.zone || zone;
+  state.read = place.dataset.at;
+  state.due = performance.now() + every();
+  setInterval(beat, 1000);
+  document.addEventListener("visibilitychange", () => document.hidden || now());
+  document.addEventListener("desk:refresh", now);
+  // A press that is not over must find the row that it began on.
+  addEventListener("pointerdown", () => (state.held = true));
+  ["pointerup", "pointercancel", "blur"].forEach((name) => addEventListener(name, () => setTimeout(() => (state.held = false))));
+  document.addEventListener("htmx:before:request", (event) => acts(event.detail.ctx) && (state.acts += 1));
+  document.addEventListener("htmx:finally:request", (event) => {
+    if (!acts(event.detail.ctx)) return;
+    state.acts = Math.max(0, state.acts - 1);
+    state.acted += 1;
+  });
+  bar?.addEventListener("change", () => (state.due = performance.now() + every()));
+  beat();
+}
