@@ -13,6 +13,7 @@ from werkzeug.wrappers import Response
 
 from desk_ui.addresses import local_path, outside_console
 from desk_ui.htmx import is_htmx, toast
+from desk_ui.paging import TooSlow
 from models.base import db
 from models.errors import DeskError, Forbidden, Invalid, NotFound
 from models.transactions import is_refused_row, rollback, said
@@ -62,7 +63,7 @@ def _desk_error(error: DeskError) -> Any:
     if outside_console(request.path):
         raise error
     rollback(db.session())
-    code = {NotFound: 404, Forbidden: 403, Invalid: 422}.get(type(error), 409)
+    code = {NotFound: 404, Forbidden: 403, Invalid: 422, TooSlow: 503}.get(type(error), 409)
     title, words = _words(code) if code == 404 else (_("This can't be done"), error.detail)
     return _page(code, title, words)
 

@@ -1,16 +1,13 @@
 """`desk audit`: whether the chain of seals holds, and the events themselves, streamed."""
 
-import csv
-import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from desk_ui.cli.exporting import cell
-from desk_ui.cli.output import as_json, json_option, say
+from desk_ui.cli.output import json_option, say
 from desk_ui.cli.work import at_work
+from desk_ui.exporting import stream_csv, stream_jsonl
 from models import audit_seals, tenants
 from models.audit_reading import COLUMNS, stream
 from models.audit_seals import Verification
@@ -43,19 +40,8 @@ def export(key: str | None, chosen: str, lines: bool) -> None:
     with read_only(), at_work() as work:
         tenant = tenants.get(work.session, key) if key else None
         rows = stream(work.session, tenant)
-        if lines or chosen == "jsonl":
-            for row in rows:
-                sys.stdout.write(as_json(row) + "\n")
-        else:
-            _write_csv(rows)
-
-
-def _write_csv(rows: Iterator[dict[str, Any]]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        row["detail"] = json.dumps(row["detail"], ensure_ascii=False, sort_keys=True)
-        writer.writerow([cell(row[name]) for name in COLUMNS])
+        as_lines = lines or chosen == "jsonl"
+        sys.stdout.writelines(stream_jsonl(rows) if as_lines else stream_csv(COLUMNS, rows))
 
 
 def _told(found: Verification) -> str:

@@ -1,23 +1,17 @@
 """`desk export`: rows of a tenant, streamed."""
 
-import csv
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 import click
 
-from desk_ui.cli.output import as_json
 from desk_ui.cli.work import Work, at_work
+from desk_ui.exporting import stream_csv, stream_jsonl
 from models import tenants
 from models.base import read_only
-from models.clock import iso
 from models.errors import Invalid
 from models.followups import exporting
-
-# A spreadsheet takes a cell that begins with one of these for a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 @click.group()
@@ -34,10 +28,8 @@ def followups(key: str, chosen: str, lines: bool, filters: tuple[str, ...]) -> N
     """A tenant's follow-ups, newest first. Filters: agent, arm, customer, reason, status."""
     with read_only(), at_work() as work:
         rows = _rows(work, key, _parsed(filters))
-        if lines or chosen == "jsonl":
-            _write_lines(rows)
-        else:
-            _write_csv(exporting.COLUMNS, rows)
+        as_lines = lines or chosen == "jsonl"
+        sys.stdout.writelines(stream_jsonl(rows) if as_lines else stream_csv(exporting.COLUMNS, rows))
 
 
 def _rows(work: Work, key: str, filters: dict[str, str]) -> Iterator[Mapping[str, Any]]:
@@ -56,24 +48,3 @@ def _parsed(filters: tuple[str, ...]) -> dict[str, str]:
             raise click.BadParameter(f"{given}: give each as KEY=VALUE, once", param_hint="--filter")
         parsed[name] = value
     return parsed
-
-
-def _write_lines(rows: Iterator[Mapping[str, Any]]) -> None:
-    for row in rows:
-        sys.stdout.write(as_json(row) + "\n")
-
-
-def _write_csv(columns: tuple[str, ...], rows: Iterator[Mapping[str, Any]]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([cell(row[name]) for name in columns])
-
-
-def cell(value: Any) -> Any:
-    """`value` as a cell that no spreadsheet runs: text that would be a formula begins with a quote."""
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
-        return f"'{value}"
-    return value

@@ -1,14 +1,11 @@
 """How commands speak: to a person, or with --json to a program; faults go to stderr."""
 
-import json
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 import click
 
-from models.clock import iso
+from desk_ui.exporting import as_json
 
 _JSON = "desk.json"
 
@@ -42,16 +39,3 @@ def wants_json() -> bool:
 def _remember(ctx: click.Context, _param: click.Parameter, given: bool) -> None:
     if given:
         ctx.find_root().meta[_JSON] = True
-
-
-def as_json(value: Any) -> str:
-    """One line of JSON, with times and ids as the API writes them."""
-    return json.dumps(value, ensure_ascii=False, default=_encode)
-
-
-def _encode(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, UUID):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
