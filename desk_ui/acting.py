@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from flask import flash, g, make_response, redirect, request
+from flask import g, make_response, redirect, request
 from werkzeug.urls import iri_to_uri
 from werkzeug.wrappers import Response
 
@@ -13,6 +13,7 @@ from desk_ui import asking
 from desk_ui.addresses import local_path
 from desk_ui.asking import Ask, Told
 from desk_ui.htmx import is_htmx, partial, toast
+from desk_ui.offering import Offer, flash_with
 from desk_ui.permissions import record_refusal
 from models import once
 from models.base import db, read_only
@@ -34,7 +35,10 @@ class Action:
     What HTMX shows: `show(row)` as the element at `place` (a selector), or where there is none, the page at
     `back` anew. With `ask`, the act came from a question, which is shown again where it was refused. With
     `tell`, the answer is a secret, shown once. With `anew`, an act that was asked about and is done leads to
-    the page at `back`, since more of it changed than `show` would show.
+    the page at `back`, since more of it changed than `show` would show. With `apart`, the form stands
+    elsewhere than what it acts on, as in a toast.
+
+    `offer`, given what `act` returned, is to take it back, which stands beside the answer.
     """
 
     name: str
@@ -49,6 +53,8 @@ class Action:
     ask: Callable[[], Ask] | None = None
     tell: Callable[[Any], Told] | None = None
     anew: bool = False
+    apart: bool = False
+    offer: Callable[[Any], Offer | None] = lambda _result: None
 
 
 def perform(action: Action) -> Response:
@@ -76,7 +82,10 @@ def perform(action: Action) -> Response:
     if action.tell is not None:
         with read_only():
             return make_response(asking.tell(action.tell(result)))
-    return _answer(action, result, action.done(result), "good", 200, closing=action.ask is not None)
+    with read_only():
+        offer = action.offer(result)
+    done, closing = action.done(result), action.ask is not None
+    return _answer(action, result, done, "good", 200, closing=closing, offer=offer)
 
 
 def _use_up() -> None:
@@ -122,11 +131,18 @@ def _refused(
 
 
 def _answer(
-    action: Action, row: Any, words: str, kind: str, status: int, *, closing: bool = False
+    action: Action,
+    row: Any,
+    words: str,
+    kind: str,
+    status: int,
+    *,
+    closing: bool = False,
+    offer: Offer | None = None,
 ) -> Response:
     """`closing` says that a dialog is open, which this answer closes."""
     if not is_htmx() or action.show is None or (closing and action.anew):
-        flash(words, kind)
+        flash_with(words, kind, offer)
         back = action.back(row)
         if not is_htmx():
             return redirect(back, 303)
@@ -136,7 +152,9 @@ def _answer(
         return answer
     with read_only():
         shown = action.show(row)
-        if closing:
+        if closing or action.apart:
             assert action.place is not None
-            shown = partial(action.place, "outerHTML", shown) + partial("#dialog", "innerHTML", "")
-        return make_response(shown + toast(words, kind), status)
+            shown = partial(action.place, "outerHTML", shown)
+        if closing:
+            shown += partial("#dialog", "innerHTML", "")
+        return make_response(shown + toast(words, kind, offer), status)

@@ -8,21 +8,25 @@ from desk_ui.translating import lazy_gettext as _l
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """One line of the navigation; `endpoint` is its first page, which takes the tenant alone."""
+    """One line of the navigation; `endpoint` is its first page, which takes the tenant alone.
+
+    `keys` go there, one pressed after the other. `g e`, `g s` and `g l` are kept for areas to come.
+    """
 
     key: str
     name: Any
     endpoint: str
+    keys: str = ""
 
 
 WORK = (
-    Area("overview", _l("Overview"), "overview.index"),
-    Area("followups", _l("Follow-ups"), "followups.index"),
+    Area("overview", _l("Overview"), "overview.index", "g o"),
+    Area("followups", _l("Follow-ups"), "followups.index", "g f"),
 )
 SET_UP = (
     Area("agents", _l("Agents"), "agents.index"),
-    Area("deliveries", _l("Deliveries"), "deliveries.index"),
-    Area("sweeps", _l("Sweeps"), "sweeps.index"),
-    Area("audit", _l("Audit"), "audit.index"),
+    Area("deliveries", _l("Deliveries"), "deliveries.index", "g d"),
+    Area("sweeps", _l("Sweeps"), "sweeps.index", "g w"),
+    Area("audit", _l("Audit"), "audit.index", "g a"),
     Area("settings", _l("Settings"), "settings.index"),
 )

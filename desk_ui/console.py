@@ -11,6 +11,7 @@ from desk_ui import (
     endpoints,
     errors,
     followups,
+    keys,
     overview,
     pages,
     permissions,
@@ -38,5 +39,6 @@ def register(app: Flask) -> None:
     deliveries.register(app)
     endpoints.register(app)
     search.register(app)
+    keys.register(app)
     audit.register(app)
     settings.register(app)

@@ -23,9 +23,9 @@ def render_block(template: str, block: str, **context: Any) -> str:
     return "".join(found.blocks[block](found.new_context(context)))
 
 
-def toast(words: str, kind: str = "good") -> str:
-    """A toast for HTMX to put in its place."""
-    drawn = get_template_attribute("components/toast.html", "toast")(words, kind)
+def toast(words: str, kind: str = "good", offer: Any = None) -> str:
+    """A toast for HTMX to put in its place, with what is offered: see desk_ui/offering.py."""
+    drawn = get_template_attribute("components/toast.html", "toast")(words, kind, offer)
     return partial("#toasts", "innerHTML", str(drawn))
 
 

@@ -21,7 +21,7 @@ from models.transitions import check_version
 PLATFORM = "platform"
 RESERVED_KEYS = frozenset(
     {"account", "admin", "agents", "api", "assistants", "audit", "deliveries", "dev", "docs", "executions"}
-    | {"followups", "healthz", "hooks", "live", "login", "logout", "metrics", "overview", "problems"}
+    | {"followups", "healthz", "hooks", "keys", "live", "login", "logout", "metrics", "overview", "problems"}
     | {"profile", "readyz", "rules", "search", "seats", "settings", "sign-in", "sign-out", "static", "sweeps"}
     | {"tenants", "two-factor"}
 )

@@ -33,7 +33,7 @@ def test_cancel_swaps_the_row_and_says_so_when_pressed_with_htmx(desk, acme, lea
     assert page.ids == [f"followup-{followup.id}"]
     assert "Cancelled" in page.text and "by lead@acme.test" in page.text
     assert "Cancelled the follow-up to c-1042." in page.text
-    assert not page.forms
+    assert [form.action for form in page.forms] == [f"{LIST}/{followup.id}/restoration"]
     assert desk.read(acme, followup.id).status == "cancelled"
 
 

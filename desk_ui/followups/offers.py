@@ -1,0 +1,41 @@
+"""What is offered about a follow-up for a while: to take its cancel back."""
+
+from flask import g, request, url_for
+from flask_babel import gettext as _
+
+from desk_ui.acting import back_or
+from desk_ui.offering import Offer
+from desk_ui.permissions import Permission, may
+from models.base import db
+from models.followups import undoing
+from models.followups.records import FollowUp
+
+
+def undo(followup: FollowUp, *, shown: str, list_query: str, back: str = "") -> Offer | None:
+    """To take the cancel of `followup` back; None where that can't be, or the person may not.
+
+    `shown` is where it is offered: beside its `row`, or on its own page (`panel`).
+    """
+    allowed = may(Permission.ACT_ON_FOLLOWUPS)
+    until = undoing.undo_until(db.session(), followup, g.now) if allowed else None
+    if until is None:
+        return None
+    return Offer(
+        verb=_("Undo"),
+        about=_("the cancel of the follow-up to %(customer)s", customer=followup.customer),
+        url=url_for("followups.restore", tenant=g.tenant.key, followup_id=followup.id),
+        until=until,
+        over=_("It is too late to take it back. Re-arm it instead."),
+        fields={"back": back, "list": list_query, "shown": shown},
+        place="" if shown == "panel" else f"#followup-{followup.id}",
+    )
+
+
+def after_cancel(followup: FollowUp) -> Offer | None:
+    """The offer beside the answer to a cancel, which is shown where that was pressed."""
+    return undo(
+        followup,
+        shown="panel" if request.form.get("shown") == "panel" else "row",
+        back=back_or(url_for("followups.index", tenant=g.tenant.key)),
+        list_query=request.form.get("list", ""),
+    )
