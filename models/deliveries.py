@@ -29,6 +29,14 @@ class State(StrEnum):
     DEAD = "dead"
 
 
+# As a person is told: the codes are the API's.
+_SAID = {
+    State.PENDING: "waiting",
+    State.DELIVERING: "being sent",
+    State.DELIVERED: "delivered",
+    State.FAILED: "failing, and tried again",
+    State.DEAD: "given up",
+}
 OPEN = frozenset({State.PENDING, State.DELIVERING, State.FAILED})
 WAITING = frozenset({State.PENDING, State.FAILED})
 MOVES = {
@@ -126,14 +134,14 @@ class Outcome:
 def refusal_to_rearm(state: str, endpoint_state: str) -> str | None:
     """Why a delivery in `state` can't be sent again from the start, for the button and the route alike."""
     if state != State.DEAD:
-        return f"This delivery is {state}; only a dead one is re-armed."
+        return f"This delivery is {_SAID[State(state)]}; only one that was given up is re-armed."
     return _refusal_of_endpoint(endpoint_state)
 
 
 def refusal_to_send_now(state: str, endpoint_state: str) -> str | None:
     """Why a delivery in `state` can't be sent ahead of its time; None where it can."""
     if state not in WAITING:
-        return f"This delivery is {state}, so there is nothing to send ahead of its time."
+        return f"This delivery is {_SAID[State(state)]}, so there is nothing to send ahead of its time."
     if endpoint_state == EndpointState.PAUSED:
         return "Its endpoint is paused, so nothing is sent to it. Resume it first."
     return _refusal_of_endpoint(endpoint_state)

@@ -9,28 +9,19 @@ from uuid import UUID, uuid4
 from sqlalchemy import ForeignKey, Index, Integer, String, Text, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models import audit, endpoint_urls, locks, outbox, secrets
+from models import audit, endpoint_urls, locks, outbox, secrets, text
 from models.actors import Actor
 from models.audit_guard import audited
 from models.base import Base
-from models.errors import Conflict, Invalid, NotFound
+from models.errors import Conflict, NotFound
+from models.event_types import ALL as ALL
+from models.event_types import check_event_types
 from models.settings import Settings
 from models.tenants import Tenant
 from models.transitions import check_version, move
 
 MOST_ENDPOINTS = 50
-ALL = "*"
 TEST_EVENT = "endpoint.test"
-EVENT_TYPES = frozenset(
-    {"attention.needed", "contact.revoked", "task.created"}
-    | {"followup.scheduled", "followup.cancelled", "followup.blocked", "followup.fired"}
-    | {"execution.executed", "execution.needs_review"}
-    | {"ticket.opened", "ticket.requester_replied", "ticket.agent_replied", "ticket.assigned"}
-    | {"ticket.released", "ticket.reopened", "ticket.closed", "ticket.escalated", "ticket.human_requested"}
-    | {"assistant.turn", "assistant.withheld", "draft.proposed", "draft.sent", "draft.rejected"}
-    | {"conversation.agent_stop_requested", "conversation.agent_start_reconcile_requested"}
-    | {"conversation.agent_stop_reconcile_requested", "conversation.content_extraction_requested"}
-)
 # Those that something in this version tells of; the others are the contract's, and may be asked for already.
 EMITTED = frozenset(
     {"attention.needed", "contact.revoked", "task.created"}
@@ -65,6 +56,9 @@ class WebhookEndpoint(Base):
     event_types: Mapped[list[str]]
     state: Mapped[str] = mapped_column(String(20))
     failures: Mapped[int] = mapped_column(Integer, default=0)
+    paused_at: Mapped[datetime | None]
+    paused_by: Mapped[str | None] = mapped_column(String(200))
+    paused_reason: Mapped[str | None] = mapped_column(String(200))
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     version: Mapped[int] = mapped_column(Integer, default=1)
@@ -137,6 +131,7 @@ def add(
         created_at=now,
         updated_at=now,
     )
+    _note_pause(endpoint, actor, now, None)
     session.add(endpoint)
     session.flush()
     detail = {
@@ -157,6 +152,7 @@ def update(
     url: str | None = None,
     event_types: Iterable[str] | None = None,
     active: bool | None = None,
+    reason: str | None = None,
     settings: Settings,
     actor: Actor,
     now: datetime,
@@ -164,7 +160,8 @@ def update(
 ) -> WebhookEndpoint:
     """Change what is given; what is so already is no change, and leaves no event.
 
-    A paused endpoint keeps its deliveries waiting. Raises `NotFound`, `Invalid`, `Conflict`.
+    A paused endpoint keeps its deliveries waiting; `reason` says why it is paused. Raises `NotFound`,
+    `Invalid`, `Conflict`.
     """
     checked = None if url is None else endpoint_urls.check(url, settings)
     types = None if event_types is None else check_event_types(event_types)
@@ -188,8 +185,19 @@ def update(
     if active is not None and active != endpoint.active:
         to = EndpointState.ACTIVE if active else EndpointState.PAUSED
         action = "endpoint.resumed" if active else "endpoint.paused"
-        move(session, endpoint, to.value, actor=actor, now=now, action=action, attribute="state")
+        why = text.optional(reason, "reason") if to is EndpointState.PAUSED else None
+        state = to.value
+        move(session, endpoint, state, actor=actor, now=now, action=action, purpose=why, attribute="state")
+        _note_pause(endpoint, actor, now, why)
     return endpoint
+
+
+def _note_pause(endpoint: WebhookEndpoint, actor: Actor, now: datetime, reason: str | None) -> None:
+    """Keep with a paused endpoint who paused it, when and why, and with any other nothing of it."""
+    paused = endpoint.state == EndpointState.PAUSED
+    endpoint.paused_at = now if paused else None
+    endpoint.paused_by = actor.label if paused else None
+    endpoint.paused_reason = reason if paused else None
 
 
 def rotate_secret(
@@ -268,17 +276,6 @@ def test(
 def secret_of(endpoint_id: UUID, stored: str, settings: Settings) -> str:
     """The secret as it was shown once. Raises `secrets.Unreadable`."""
     return secrets.decrypt(settings.secret_key, stored, owner=_owner(endpoint_id))
-
-
-def check_event_types(event_types: Iterable[str]) -> list[str]:
-    """The types in order and each once; `*` alone if it is among them. Raises `Invalid` on `event_types`."""
-    given = list(event_types)
-    if not given:
-        raise Invalid("event_types", "must name at least one event type, or be * for all")
-    for name in given:
-        if name != ALL and name not in EVENT_TYPES:
-            raise Invalid("event_types", f"holds {name[:80]!r}, which is no event type")
-    return [ALL] if ALL in given else sorted(set(given))
 
 
 def _audit(

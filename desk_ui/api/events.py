@@ -12,8 +12,9 @@ from desk_ui.api.fields import Paged, Shown, Text, Time, WholeNumber
 from desk_ui.api.operations import Call, Reply, operation
 from models import publishing
 from models.base import db, writable
-from models.endpoints import EVENT_TYPES, TEST_EVENT
+from models.endpoints import TEST_EVENT
 from models.errors import Invalid
+from models.event_types import EVENT_TYPES
 from models.outbox import OutboxEvent
 from models.transactions import rollback
 

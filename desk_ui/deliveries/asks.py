@@ -17,9 +17,10 @@ def rearm(row: Row) -> Ask:
     """A person decides that it is sent again, knowing that the receiver may have it already."""
     origin = endpoint_urls.origin(row.url)
     return Ask(
-        title=_("Re-arm the delivery of %(event)s to %(origin)s", event=row.event_type, origin=origin),
+        title=_("Re-arm the delivery to %(origin)s", origin=origin),
         says=[_will_be_sent(row), _may_come_twice(row), _("Once it is sent, this can't be undone.")],
         facts=[
+            (_("Event"), words.event(row.event_type)),
             (_("About"), views.about(row)[0]),
             (_("Given up"), words.exact(row.updated_at, g.zone)),
             (_("Last answer"), views.answer(row)),

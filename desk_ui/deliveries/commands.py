@@ -51,8 +51,12 @@ def rearm(delivery_id: int) -> Response:
     def ask() -> Ask:
         return asks.rearm(routes.current(delivery_id))
 
-    done, cannot = _("Re-armed. It is sent as soon as a run takes it."), _("it can't be re-armed")
-    return perform(_on_one("delivery.rearmed", delivery_id, act, done, cannot, ask))
+    def done() -> str:
+        if views.waits_for_endpoint(routes.current(delivery_id)):
+            return _("Re-armed. Its endpoint is paused, so it waits until that is resumed.")
+        return _("Re-armed. It is sent as soon as a run takes it.")
+
+    return perform(_on_one("delivery.rearmed", delivery_id, act, done, _("it can't be re-armed"), ask))
 
 
 @requires(
@@ -74,15 +78,17 @@ def send(delivery_id: int) -> Response:
         commit(db.session(), "console.deliveries.send")
         return due
 
-    done, cannot = _("It is due now, and sent as soon as a run takes it."), _("it can't be sent now")
-    return perform(_on_one("delivery.sent_now", delivery_id, act, done, cannot))
+    def done() -> str:
+        return _("It is due now, and sent as soon as a run takes it.")
+
+    return perform(_on_one("delivery.sent_now", delivery_id, act, done, _("it can't be sent now")))
 
 
 def _on_one(
     name: str,
     delivery_id: int,
     act: Callable[[], Delivery],
-    done: str,
+    done: Callable[[], str],
     cannot: str,
     ask: Callable[[], Ask] | None = None,
 ) -> Action:
@@ -95,7 +101,7 @@ def _on_one(
         read=lambda: routes.current(delivery_id),
         show=lambda _row: _shown(delivery_id),
         place="#delivery" if in_panel else f"#delivery-{delivery_id}",
-        done=lambda _delivery: done,
+        done=lambda _delivery: done(),
         refused=lambda row, fault: views.why_refused(row, fault, cannot),
         back=lambda _row: back_or(url_for("deliveries.index", tenant=g.tenant.key)),
         ask=ask,

@@ -10,14 +10,13 @@ from flask import g, url_for
 from sqlalchemy.orm import Session
 
 from desk_ui import words
-from desk_ui.deliveries import queries, views
+from desk_ui.deliveries import answers, queries, views
 from desk_ui.deliveries.queries import TAB_OF, Filters, Row
 from desk_ui.deliveries.views import Line, Mark
 from desk_ui.paging import place
 from desk_ui.translating import gettext as _
 from models import deliveries
 from models.deliveries import SENDER, DeliveryEvent, State
-from models.endpoints import EndpointState
 from models.sending import MOST_ATTEMPTS
 
 
@@ -50,7 +49,7 @@ class DetailView:
 
     @property
     def mark(self) -> Mark:
-        return views.mark(self.row.state)
+        return views.mark(self.row)
 
     @property
     def query(self) -> str:
@@ -74,6 +73,10 @@ class DetailView:
         return json.dumps(self.payload, indent=2, sort_keys=True, ensure_ascii=False)
 
     @property
+    def waits_for_endpoint(self) -> bool:
+        return views.waits_for_endpoint(self.row)
+
+    @property
     def refusal_to_rearm(self) -> str | None:
         return views.refusal_to_rearm(self.row)
 
@@ -85,13 +88,14 @@ class DetailView:
     def lead(self) -> str:
         """How it stands and what comes next, in one or two sentences."""
         row = self.row
-        at = words.distance(views.when(row), g.now)
+        known = views.when(row)
+        if known is None:
+            return _("Its endpoint is paused, so it waits until that is resumed.")
+        at = words.distance(known, g.now)
         if row.state == State.DELIVERED:
             return _("Delivered %(when)s, after %(n)s.", when=at, n=views.attempts(row.attempts))
         if row.state == State.DEAD:
             return _("Given up %(when)s. Nothing more is sent unless it is re-armed.", when=at)
-        if row.endpoint_state == EndpointState.PAUSED:
-            return _("Its endpoint is paused, so it waits until that is resumed.")
         if row.state == State.DELIVERING:
             return _("Taken to be sent %(when)s.", when=at)
         if row.order <= g.now:
@@ -120,8 +124,7 @@ def step(event: DeliveryEvent) -> Step:
     if event.actor != SENDER.label:
         return _act(event)
     what, bad = _attempt(event)
-    says = event.error or (_("Answered %(status)s.", status=event.status) if event.status is not None else "")
-    return Step(event.at, what, says, took, bad)
+    return Step(event.at, what, answers.says(event.status, event.error), took, bad)
 
 
 def _act(event: DeliveryEvent) -> Step:

@@ -12,14 +12,14 @@ from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
 
 from desk_ui import words
-from desk_ui.deliveries import queries
+from desk_ui.deliveries import answers, queries
 from desk_ui.deliveries.queries import Filters, Row, Tab
 from desk_ui.listing import Listing
 from desk_ui.marks import Mark
 from desk_ui.permissions import Permission, refusal
 from desk_ui.translating import gettext as _
 from models import deliveries, endpoint_urls
-from models.deliveries import OPEN, State
+from models.deliveries import WAITING, State
 from models.endpoints import EndpointState
 from models.errors import Conflict
 from models.sending import MOST_ATTEMPTS
@@ -27,7 +27,7 @@ from models.sending import MOST_ATTEMPTS
 SHORT_ID = 8
 TABS = {
     Tab.FAILING: (_l("Failing"), _l("next attempt first")),
-    Tab.DEAD: (_l("Dead"), _l("newest first")),
+    Tab.DEAD: (_l("Given up"), _l("newest first")),
     Tab.PENDING: (_l("Pending"), _l("soonest first")),
     Tab.DELIVERED: (_l("Delivered"), _l("newest first")),
 }
@@ -40,14 +40,21 @@ KINDS = {
 }
 
 
-def mark(state: str) -> Mark:
+def mark(row: Row) -> Mark:
+    if waits_for_endpoint(row):
+        return Mark("pause", "idle", _("Waits"))
     return {
         State.PENDING: Mark("ring", "idle", _("Pending")),
-        State.DELIVERING: Mark("half", "idle", _("Being sent")),
+        State.DELIVERING: Mark("half", "warn", _("Being sent")),
         State.DELIVERED: Mark("disc", "good", _("Delivered")),
         State.FAILED: Mark("square", "warn", _("Failing")),
-        State.DEAD: Mark("triangle", "bad", _("Dead")),
-    }[State(state)]
+        State.DEAD: Mark("triangle", "bad", _("Given up")),
+    }[State(row.state)]
+
+
+def waits_for_endpoint(row: Row) -> bool:
+    """Whether it is sent no sooner than its endpoint is resumed, whatever its next attempt says."""
+    return row.state in WAITING and row.endpoint_state == EndpointState.PAUSED
 
 
 def refusal_to_rearm(row: Row) -> str | None:
@@ -67,11 +74,19 @@ def why_refused(row: Row, fault: Conflict, cannot: str) -> str:
     if row.state == State.DELIVERED:
         when = words.relative(row.updated_at, g.now, g.zone)
         return _("Delivered %(when)s, so %(cannot)s.", when=when, cannot=cannot)
+    if fault.detail in (refusal_to_rearm(row), refusal_to_send(row)):
+        # It says how the delivery stands.
+        return fault.detail
     return _("%(why)s It is %(state)s.", why=fault.detail, state=words.DELIVERIES[row.state])
 
 
-def when(row: Row) -> datetime:
-    """The moment that matters about it: its next attempt, when it was taken, or when it was over."""
+def when(row: Row) -> datetime | None:
+    """The moment that matters about it: its next attempt, when it was taken, or when it was over.
+
+    None where it waits for somebody, so that no moment is known.
+    """
+    if waits_for_endpoint(row):
+        return None
     if row.state == State.DELIVERING and row.claimed_at is not None:
         return row.claimed_at
     return row.order
@@ -79,8 +94,8 @@ def when(row: Row) -> datetime:
 
 def aside(row: Row) -> str:
     """What that moment is, in the fewest words."""
-    if row.state in OPEN and row.endpoint_state == EndpointState.PAUSED:
-        return _("its endpoint is paused")
+    if waits_for_endpoint(row):
+        return _("until its endpoint is resumed")
     if row.state == State.DELIVERING:
         return _("taken to be sent")
     if row.state == State.DEAD:
@@ -110,11 +125,7 @@ def place_of(followup_id: str) -> str | None:
 
 def answer(row: Row) -> str:
     """The last answer or error, in one line."""
-    if row.last_error:
-        return row.last_error
-    if row.last_status is not None:
-        return _("Answered %(status)s.", status=row.last_status)
-    return _("not sent yet")
+    return answers.says(row.last_status, row.last_error) or _("not sent yet")
 
 
 def attempts(number: int) -> str:
@@ -128,7 +139,8 @@ class Line:
     row: Row
     gone: bool
     mark: Mark
-    at: datetime
+    event: str
+    at: datetime | None
     aside: str
     about: str
     about_url: str | None
@@ -150,7 +162,8 @@ def line(row: Row, *, gone: bool = False, query: str = "") -> Line:
     return Line(
         row=row,
         gone=gone,
-        mark=mark(row.state),
+        mark=mark(row),
+        event=words.event_alone(row.event_type),
         at=when(row),
         aside=aside(row),
         about=named,
@@ -246,7 +259,10 @@ class ListView(Listing[Filters, Row]):
             return self._no_endpoint()
         return {
             Tab.FAILING: (_("Nothing is failing"), _("What fails is tried again, and is listed here.")),
-            Tab.DEAD: (_("Nothing was given up"), _("What failed twelve times, or was refused, comes here.")),
+            Tab.DEAD: (
+                _("Nothing was given up"),
+                _("What failed too often, or was refused for good, comes here."),
+            ),
             Tab.PENDING: (_("Nothing waits to be sent"), _("Each event goes to the endpoints that want it.")),
             Tab.DELIVERED: (_("Nothing was delivered yet"), _("What an endpoint took is kept here.")),
         }[self.filters.tab]

@@ -74,6 +74,9 @@ def pause(row: Row) -> Ask:
             _("Nothing is sent to it until it is resumed: %(waiting)s.", waiting=views.waits(waiting)),
             _("Events that happen while it is paused are not kept for it."),
         ],
+        fields=[
+            Field("reason", _("Reason"), required=False, hint=_("Shown to everybody until it is resumed."))
+        ],
         verb=_("Pause it"),
         kind="danger",
         url=_of(row, "pause"),

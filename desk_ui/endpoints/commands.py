@@ -88,7 +88,7 @@ def pause(endpoint_id: UUID) -> Response:
     """Send an endpoint nothing until it is resumed."""
 
     def act() -> WebhookEndpoint:
-        paused = _update(endpoint_id, active=False)
+        paused = _update(endpoint_id, active=False, reason=request.form.get("reason"))
         commit(db.session(), "console.endpoints.pause")
         return paused
 

@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, type_coerce
+from sqlalchemy import func, select, type_coerce
 from sqlalchemy.orm import Session
 
+from desk_ui.paging import MOST_COUNTED
 from models.base import UtcDateTime
-from models.deliveries import Delivery, State
+from models.deliveries import OPEN, Delivery, State
 from models.endpoints import TEST_EVENT, EndpointState, WebhookEndpoint
 from models.outbox import OutboxEvent
 from models.tenants import Tenant
@@ -27,6 +28,9 @@ class Row:
     created_at: datetime
     updated_at: datetime
     version: int
+    paused_at: datetime | None
+    paused_by: str | None
+    paused_reason: str | None
     delivered_at: datetime | None
 
 
@@ -47,7 +51,8 @@ def _rows(tenant: Tenant) -> Any:
     found = WebhookEndpoint
     return select(
         found.id, found.url, found.event_types, found.state, found.failures,
-        found.created_at, found.updated_at, found.version, type_coerce(last, UtcDateTime()),
+        found.created_at, found.updated_at, found.version, found.paused_at,
+        found.paused_by, found.paused_reason, type_coerce(last, UtcDateTime()),
     ).where(found.tenant_id == tenant.id, found.state != EndpointState.REMOVED)  # fmt: skip
 
 
@@ -61,6 +66,31 @@ def one(session: Session, tenant: Tenant, endpoint_id: UUID) -> Row | None:
     """One endpoint that was not removed, or None."""
     found = session.execute(_rows(tenant).where(WebhookEndpoint.id == endpoint_id)).one_or_none()
     return Row(*found) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """How many deliveries to an endpoint are tried again, and how many were given up; capped."""
+
+    again: int
+    given_up: int
+
+
+def failed(session: Session, tenant: Tenant, endpoint_id: UUID) -> Failed:
+    """Counted in one statement, each to one above the cap."""
+
+    def number(state: State) -> Any:
+        capped = select(Delivery.id).where(
+            Delivery.tenant_id == tenant.id,
+            Delivery.endpoint_id == endpoint_id,
+            Delivery.state == state.value,
+            Delivery.next_attempt_at.is_not(None) if state in OPEN else Delivery.next_attempt_at.is_(None),
+        )
+        counted = capped.limit(MOST_COUNTED + 1).subquery()
+        return select(func.count()).select_from(counted).scalar_subquery()
+
+    again, given_up = session.execute(select(number(State.FAILED), number(State.DEAD))).one()
+    return Failed(again, given_up)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ def detail_of(endpoint_id: UUID) -> views.DetailView:
         row=current(endpoint_id),
         waiting=deliveries.waiting_for(session, g.tenant, endpoint_id),
         recent=deliveries.of_endpoint(session, g.tenant, endpoint_id, RECENT),
+        failed=queries.failed(session, g.tenant, endpoint_id),
         test=queries.last_test(session, g.tenant, endpoint_id),
     )
 

@@ -10,6 +10,7 @@ from flask_babel import ngettext
 from desk_ui import words
 from desk_ui.deliveries import views as deliveries
 from desk_ui.deliveries.queries import Row as DeliveryRow
+from desk_ui.endpoints import queries
 from desk_ui.endpoints.queries import Row, Test
 from desk_ui.marks import Mark
 from desk_ui.permissions import Permission, refusal
@@ -86,7 +87,7 @@ class ListView:
 def failures(row: Row) -> str:
     if not row.failures:
         return _("none")
-    return ngettext("%(num)s in a row", "%(num)s in a row", row.failures)
+    return words.number(row.failures)
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ class DetailView:
     row: Row
     waiting: int
     recent: list[DeliveryRow]
+    failed: queries.Failed
     test: Test | None
 
     @property
@@ -114,6 +116,18 @@ class DetailView:
     @property
     def paused(self) -> bool:
         return self.row.state == EndpointState.PAUSED
+
+    @property
+    def paused_says(self) -> str:
+        """Who paused it, when and why, as far as that is kept."""
+        row = self.row
+        if row.paused_at is None:
+            return _("It is paused.")
+        when = words.relative(row.paused_at, g.now, g.zone)
+        if not row.paused_reason:
+            return _("Paused %(when)s by %(who)s.", when=when, who=row.paused_by)
+        why = row.paused_reason.rstrip(".")
+        return _("Paused %(when)s by %(who)s: %(why)s.", when=when, who=row.paused_by, why=why)
 
     @property
     def takes_all(self) -> bool:
@@ -139,7 +153,8 @@ class DetailView:
     def lead(self) -> str:
         """How it stands, in one or two sentences."""
         if self.paused:
-            return _("Paused: %(waiting)s until it is resumed.", waiting=waits(self.waiting))
+            rests = _("Nothing is sent to it until it is resumed: %(n)s.", n=waits(self.waiting))
+            return f"{self.paused_says} {rests}"
         if self.row.failures:
             return ngettext(
                 "The last attempt failed. It is sent one event at a time until it takes one.",

@@ -12,8 +12,9 @@ from desk_ui.requests import READING, settings_of
 from desk_ui.sweeps import lines
 from desk_ui.sweeps.lines import Line
 from jobs.schedule import sweeps
-from models import declarations, delivery_needs
+from models import declarations, delivery_needs, endpoint_needs
 from models.declarations import Fault
+from models.endpoint_needs import Paused
 from models.followups import needs
 from models.followups.needs import Unusable
 from models.followups.records import Block
@@ -34,6 +35,7 @@ class Found:
     tasks: Need
     unusable: Unusable
     dead: Need
+    paused_endpoints: Sequence[Paused]
     sweeps: Sequence[Line]
     faults: Sequence[Fault]
     unreadable: str | None
@@ -53,7 +55,7 @@ class Found:
         return {
             "followups": self.overdue.number + blocked + self.tasks.number,
             "agents": len(self.unusable.agents),
-            "deliveries": self.dead.number,
+            "deliveries": self.dead.number + sum(one.number for one in self.paused_endpoints),
             "sweeps": len(self.late),
         }
 
@@ -71,6 +73,7 @@ def read(session: Session, now: datetime) -> Found:
         tasks=needs.tasks(session, g.tenant.id, before=before),
         unusable=needs.unusable(session, standing, agents),
         dead=delivery_needs.dead(session, g.tenant.id, now=now),
+        paused_endpoints=endpoint_needs.paused(session, g.tenant.id),
         sweeps=lines.recent(now),
         faults=declared.faults(in_force),
         unreadable=declarations.fault(session),

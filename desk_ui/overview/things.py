@@ -13,6 +13,8 @@ from desk_ui.requests import settings_of
 from desk_ui.sweeps import telling
 from desk_ui.sweeps.lines import Line
 from desk_ui.translating import gettext as _
+from models import endpoint_urls
+from models.endpoint_needs import Paused
 from models.followups.records import Block
 from models.followups.standing import BLOCK_NEEDS_A_PERSON_FOR
 
@@ -66,6 +68,7 @@ def _all(found: Found) -> Iterator[Thing]:
     yield from _unusable(found)
     yield _faults(found)
     yield _dead(found)
+    yield from map(_paused_endpoint, found.paused_endpoints)
 
 
 def _late(line: Line) -> Thing:
@@ -127,7 +130,7 @@ def _tasks(found: Found) -> Thing:
         found.tasks.number,
         found.tasks.since,
         ngettext("Task that no agent finished", "Tasks that no agent finished", found.tasks.number),
-        f"{heard} {_('The desk gives out none twice; ask whoever runs the agent.')}",
+        f"{heard} {_('The desk never gives the same task out twice; ask whoever runs the agent.')}",
         _list(tab="fired", task="unfinished"),
     )
 
@@ -180,6 +183,29 @@ def _dead(found: Found) -> Thing:
         ngettext("Delivery given up", "Deliveries given up", found.dead.number),
         _("The endpoint did not take it at any attempt. Nothing is sent again without re-arming."),
         url_for("deliveries.index", tenant=g.tenant.key, tab="dead"),
+    )
+
+
+def _paused_endpoint(one: Paused) -> Thing:
+    origin = endpoint_urls.origin(one.url)
+    if one.reason:
+        why = one.reason.rstrip(".")
+        says = _("%(who)s paused %(origin)s: %(why)s.", who=one.by, origin=origin, why=why)
+    else:
+        says = _("%(who)s paused %(origin)s.", who=one.by, origin=origin)
+    return Thing(
+        "deliveries",
+        one.number,
+        one.since,
+        ngettext(
+            "Endpoint paused: %(n)s waits",
+            "Endpoint paused: %(n)s wait",
+            one.number,
+            n=telling.number(one.number),
+        ),
+        f"{says} {_('Nothing is sent to it until it is resumed.')}",
+        url_for("endpoints.show", tenant=g.tenant.key, endpoint_id=one.id),
+        "warn",
     )
 
 

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from desk_ui.deliveries import queries
+from desk_ui.deliveries import answers, queries
 from jobs.redis import connect
 from models import clock, deliveries, endpoints, sending
 from models.deliveries import Delivery, Outcome, State
@@ -89,7 +89,7 @@ def remove(desk, acme, endpoint):
     ("tab", "state", "word"),
     [
         ("", State.FAILED, "Failing"),
-        ("?tab=dead", State.DEAD, "Dead"),
+        ("?tab=dead", State.DEAD, "Given up"),
         ("?tab=pending", State.PENDING, "Pending"),
         ("?tab=pending", State.DELIVERING, "Being sent"),
         ("?tab=delivered", State.DELIVERED, "Delivered"),
@@ -177,8 +177,10 @@ def test_counts_follow_the_filters(delivered, lead):
     for state in (State.PENDING, State.DELIVERING, State.DEAD):
         delivered(state)
     text = lead.block(f"{LIST}/counts").text
-    assert text == "Failing 0 Dead 1 Pending 2 Delivered 0"
-    assert lead.block(f"{LIST}/counts?event=task.created").text == "Failing 0 Dead 0 Pending 0 Delivered 0"
+    assert text == "Failing 0 Given up 1 Pending 2 Delivered 0"
+    assert (
+        lead.block(f"{LIST}/counts?event=task.created").text == "Failing 0 Given up 0 Pending 0 Delivered 0"
+    )
 
 
 def test_page_tells_of_each_attempt_when_it_is_dead(delivered, lead):
@@ -186,9 +188,9 @@ def test_page_tells_of_each_attempt_when_it_is_dead(delivered, lead):
     page = lead.open(one(delivery))
     assert page.status == 200
     for words in (
-        "followup.fired to https://hooks.example",
+        "A follow-up fired, told to https://hooks.example",
         "Attempt 1: failed, given up",
-        "Answered 410.",
+        "Answered 410: the receiver says that it is gone, so this is not tried again.",
         "took 21 ms",
         f"evt_{delivery.event_id}",
         "Nothing more is sent unless it is re-armed.",
@@ -196,7 +198,7 @@ def test_page_tells_of_each_attempt_when_it_is_dead(delivered, lead):
         assert words in page.text, words
     assert "&lt;b&gt;f&lt;/b&gt;" in page.html
     assert "secret-path" not in page.html
-    assert page.links["Deliveries, dead"] == f"{LIST}?tab=dead"
+    assert page.links["Deliveries, given up"] == f"{LIST}?tab=dead"
 
 
 @pytest.mark.parametrize("state", list(State))
@@ -227,7 +229,7 @@ def test_rearm_says_that_the_receiver_may_get_it_twice_when_it_asks(delivered, l
     delivery = delivered()
     page = asked(lead, delivery)
     for words in (
-        "Re-arm the delivery of followup.fired to https://hooks.example",
+        "Re-arm the delivery to https://hooks.example",
         "Then it gets it a second time",
         f"webhook-id evt_{delivery.event_id}",
         "with 12 attempts",
@@ -343,7 +345,14 @@ def test_rearm_says_that_it_waits_when_its_endpoint_is_paused(
     page = asked(lead, delivery)
     assert "Its endpoint is paused, so it is sent when that is resumed" in page.text
     assert lead.press(page.form("/rearming"), reason="again").status == 303
-    assert "its endpoint is paused" in lead.open(f"{LIST}?tab=pending").text
+    listed = lead.open(f"{LIST}?tab=pending")
+    assert "Re-armed. Its endpoint is paused, so it waits until that is resumed." in listed.text
+    assert "waits until its endpoint is resumed" in listed.text
+    row = listed.html.split(f'id="delivery-{delivery.id}"')[1].split("</tr>")[0]
+    assert "<time" not in row
+    shown = lead.open(one(delivery)).text
+    assert "Next attempt when its endpoint is resumed" in shown
+    assert "Re-armed by lead@acme.test : again" in shown
 
 
 def sending_form(visitor, delivery, path=LIST):
@@ -476,3 +485,28 @@ def _endpoint(session, delivery):
     from models.endpoints import WebhookEndpoint
 
     return session.get_one(WebhookEndpoint, delivery.endpoint_id)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (404, "Answered 404.", "Answered 404: the receiver has nothing at this address."),
+        (422, "Answered 422.", "Answered 422: the receiver refused it."),
+        (503, "Answered 503.", "Answered 503: the receiver is not available at the moment."),
+        (500, "Answered 500.", "Answered 500: something went wrong at the receiver."),
+        (204, None, "Answered 204."),
+        (
+            None,
+            "No connection: [Errno 111] Connection refused.",
+            "The connection was refused: nothing listens",
+        ),
+        (None, "The name x.test can't be resolved.", "There is no server of the name x.test."),
+        (None, "There was no whole answer within 10 s.", "There was no whole answer within 10 s."),
+        (302, "Answered 302: redirects are not followed.", "Answered 302: redirects are not followed."),
+        (None, None, ""),
+    ],
+)
+def test_answer_says_what_it_means(app, status, error, said):
+    with app.test_request_context("/"):
+        found = answers.says(status, error)
+    assert found.startswith(said) and bool(found) == bool(said)

@@ -4,13 +4,13 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import event, insert, text
+from sqlalchemy import event, insert, text, update
 
 from desk_ui.deliveries import queries
 from desk_ui.deliveries.queries import Filters, Tab
 from desk_ui.endpoints import queries as endpoints
 from desk_ui.paging import Cursor
-from models import bulk, clock, delivery_needs, outbox
+from models import bulk, clock, delivery_needs, endpoint_needs, outbox
 from models.base import db, table_of
 from models.deliveries import Delivery, State
 from models.endpoints import WebhookEndpoint
@@ -173,6 +173,7 @@ def check_pages_of_one(session, tenant):
         assert len(endpoints.all_of(session, tenant)) == 5
         assert endpoints.one(session, tenant, row.endpoint_id).delivered_at is not None
         endpoints.last_test(session, tenant, row.endpoint_id)
+        assert endpoints.failed(session, tenant, row.endpoint_id) == endpoints.Failed(1_000, 3_000)
 
     found = plans_of(session, read)
     assert [plan for plan in found if scans(plan)] == []
@@ -205,8 +206,19 @@ def check_dead_ones_that_need_a_person_are_counted_by_their_index(session, many,
     assert found[0].number == 1_001
 
 
+def check_what_waits_for_paused_endpoints_is_counted_by_their_index(session, many):
+    session.rollback()
+    bulk.execute_unaudited(session, update(WebhookEndpoint).values(state="paused"))
+    found = []
+    [plan] = plans_of(session, lambda: found.extend(endpoint_needs.paused(session, many.id)))
+    session.rollback()
+    assert not scans(plan) and "ix_delivery_due" in plan, plan
+    assert [one.number for one in found] == [1_001] * 5
+
+
 def test_every_read_of_deliveries_goes_by_its_indexes(session, many, now):
     """One after the other, since filling the tables takes most of the time."""
     check_no_page_scans_a_table_whatever_it_is_narrowed_to(session, many, now)
     check_list_reads_more_than_its_own_rows_when_its_index_is_gone(session, many)
     check_dead_ones_that_need_a_person_are_counted_by_their_index(session, many, now)
+    check_what_waits_for_paused_endpoints_is_counted_by_their_index(session, many)

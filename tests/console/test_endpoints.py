@@ -67,7 +67,7 @@ def test_list_shows_the_host_the_events_and_how_each_fares(desk, acme, endpoint,
     assert "secret-path" not in page.html and "none yet" not in page.text
     deliver(desk, acme, endpoint, State.FAILED)
     page = lead.open(LIST)
-    assert "Failing" in page.text and "1 in a row" in page.text
+    assert re.search(r"Failed in a row: 1\b", page.text) and "Failing" in page.text
 
 
 def test_list_says_what_there_is_without_one(lead):
@@ -149,7 +149,7 @@ def test_add_is_refused_when_there_are_as_many_as_there_may_be(
 
 def test_add_offers_what_this_version_tells_of_and_edit_also_what_was_asked_for(desk, acme, settings, admin):
     html = admin.open(f"{LIST}/adding").html
-    assert "followup.fired: a follow-up fired" in html and "ticket.opened" not in html
+    assert "a follow-up fired (followup.fired)" in html and "ticket.opened" not in html
     early, _secret = desk.tell(
         lambda session: endpoints.add(
             session,
@@ -208,7 +208,7 @@ def test_pause_shows_the_page_anew_and_closes_the_dialog_when_htmx_asks(endpoint
     assert answer.status == 200
     assert 'hx-target="#endpoint"' in answer.html
     assert '<hx-partial hx-target="#dialog" hx-swap="innerHTML"></hx-partial>' in answer.html
-    assert "Paused: no delivery waits until it is resumed." in answer.text
+    assert "by admin@acme.test. Nothing is sent to it until it is resumed: no delivery waits." in answer.text
 
 
 def test_pause_is_off_when_it_was_paused_meanwhile(desk, acme, endpoint, settings, admin):
@@ -306,3 +306,28 @@ def test_secret_is_on_no_page_and_the_row_holds_none_that_can_be_read(desk, adde
         assert secret not in admin.open(path).html
     assert secret not in read(desk, endpoint).secret
     desk.tell(rollback)
+
+
+def test_page_says_who_paused_it_when_and_why_until_it_is_resumed(desk, endpoint, admin, lead):
+    form = form_of(admin, endpoint, "pausing")
+    assert admin.press(form, reason="<b>moving house</b>").status == 303
+    page = lead.open(f"{LIST}/{endpoint.id}")
+    assert "by admin@acme.test: <b>moving house</b>. Nothing is sent to it until it is resumed" in page.text
+    assert "<b>moving" not in page.html
+    [event] = desk.audit("endpoint.paused")
+    assert event.purpose == "<b>moving house</b>"
+    assert admin.press(form_of(admin, endpoint, "resuming")).status == 303
+    now = read(desk, endpoint)
+    assert (now.paused_at, now.paused_by, now.paused_reason) == (None, None, None)
+
+
+def test_pause_is_refused_when_its_reason_is_too_long(desk, endpoint, admin):
+    answer = admin.press(form_of(admin, endpoint, "pausing"), reason="x" * 201)
+    assert answer.status == 422 and read(desk, endpoint).state == "active"
+
+
+def test_page_counts_what_fails_and_what_was_given_up(desk, acme, endpoint, lead):
+    for state in (State.DEAD, State.FAILED, State.FAILED, State.DELIVERED):
+        deliver(desk, acme, endpoint, state)
+    text = lead.open(f"{LIST}/{endpoint.id}").text
+    assert "Failing 2 Given up 1 Failed in a row none" in text

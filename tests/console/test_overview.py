@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from jobs.schedule import SWEEPS
 from models import bulk, clock, endpoints, sweep_states, tenants
-from models.deliveries import Delivery
+from models.deliveries import Delivery, State
 from models.followups import transitions
 from models.followups.firing import fire_due
 from models.followups.records import AgentTask
@@ -383,3 +383,45 @@ def test_overdue_of_several_agents_is_what_their_tab_holds(desk, acme, lead):
         overdue(desk, acme, customer=f"c-{number}", agent=f"agent-{number % 2}")
     assert ("4", "Follow-ups are overdue") in things(lead.open(HOME))
     assert "Overdue 4 " in lead.block("/acme/followups/counts").text
+
+
+def paused(app, desk, tenant, *, waiting, reason=None):
+    """A paused endpoint for which `waiting` deliveries wait."""
+    settings = app.extensions["desk_settings"]
+
+    def make(session):
+        now = clock.now()
+        endpoint, _secret = create_endpoint(session, tenant, settings, now=now)
+        for _number in range(waiting):
+            create_delivery(session, tenant, endpoint, now=now, state=State.PENDING)
+        endpoints.update(
+            session,
+            tenant.id,
+            endpoint.id,
+            active=False,
+            reason=reason,
+            settings=settings,
+            actor=SETTER_UP,
+            now=now - 2 * HOUR,
+        )
+        return endpoint
+
+    return desk.tell(make)
+
+
+def test_overview_names_a_paused_endpoint_when_deliveries_wait_for_it(app, desk, acme, lead):
+    lead.open(HOME)
+    with selects(app) as before:
+        lead.open(HOME)
+    paused(app, desk, desk.tenant("other"), waiting=1)
+    assert things(lead.open(HOME)) == []
+    one = paused(app, desk, acme, waiting=3, reason="<b>moving</b>")
+    with selects(app) as after:
+        page = lead.open(HOME)
+    assert things(page) == [("3", "Endpoint paused: 3 wait")]
+    assert "tests paused https://hooks.example: <b>moving</b>. Nothing is sent to it until" in page.text
+    assert "<b>moving" not in page.html and "secret-path" not in page.html
+    assert "The oldest has waited 2 h." in page.text
+    assert places(page) == [f"/acme/endpoints/{one.id}"]
+    assert numbers(lead) == {"deliveries": "3"}
+    assert len(after) == len(before)

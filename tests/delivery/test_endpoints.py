@@ -12,6 +12,7 @@ from models.audit import AuditEvent
 from models.deliveries import Delivery
 from models.endpoints import WebhookEndpoint
 from models.errors import Conflict, Invalid, NotFound
+from models.event_types import check_event_types
 from models.transactions import commit, rollback
 from tests.conftest import settings_for
 from tests.support.create import API, create_tenant
@@ -117,7 +118,7 @@ def test_url_is_taken_when_its_host_is_public_or_allowed(tmp_path, url):
 )
 def test_event_types_are_refused_when_one_is_unknown(types):
     with pytest.raises(Invalid) as refusal:
-        endpoints.check_event_types(types)
+        check_event_types(types)
     assert refusal.value.field == "event_types"
 
 
