@@ -1,7 +1,12 @@
 """No text that others write is markup, breaks a page or runs, wherever it is shown."""
 
+import csv
+import io
+import json
+
 import pytest
 
+from desk_ui.exporting import FORMULA_STARTS
 from desk_ui.permissions import requirement_of
 from models.operators import Role
 from tests.console import world
@@ -35,6 +40,9 @@ def test_no_page_holds_it_as_markup(app, desk, acme, visitor, text):
     for rule in world.console_rules(app):
         if "GET" not in rule.methods or requirement_of(app, rule.endpoint).permission == "public":
             continue
+        # A file is no page; what it holds is told below.
+        if rule.endpoint.endswith(".export"):
+            continue
         for arguments in there.arguments(rule):
             with app.test_request_context():
                 path = rule.build(arguments)
@@ -54,6 +62,31 @@ def test_no_page_holds_it_as_markup(app, desk, acme, visitor, text):
         assert page.status_code == 200
         assert_harmless(Page(page), path)
     assert opened > 20
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_no_file_holds_it_as_a_formula_or_as_another_row(app, desk, acme, visitor, text):
+    world.make(desk, acme, app.extensions["desk_settings"], text)
+    admin, seen = visitor(Role.ADMIN), 0
+    for area, tabs in (
+        ("followups", ("pending", "blocked", "fired", "cancelled")),
+        ("deliveries", ("failing", "dead", "delivered")),
+        ("audit", ("",)),
+    ):
+        for tab in tabs:
+            query = f"?tab={tab}" if tab else ""
+            answer = admin.client.get(f"/acme/{area}/export.csv{query}")
+            # No browser takes it for a page, whatever it holds.
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Content-Disposition"].startswith("attachment; ")
+            rows = list(csv.reader(io.StringIO(answer.data.decode("utf-8-sig"), newline="")))
+            as_lines = admin.client.get(f"/acme/{area}/export.jsonl{query}").text.split("\n")[:-1]
+            assert {len(row) for row in rows} == {len(rows[0])}, (area, tab)
+            assert len(rows) - 1 == len(as_lines), (area, tab)
+            whole = [str(value) for line in as_lines for value in json.loads(line).values()]
+            assert [cell for row in rows for cell in row if cell.startswith(FORMULA_STARTS)] == []
+            seen += sum(text[:60] in value for value in whole)
+    assert seen > 5
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

@@ -60,6 +60,7 @@ class World:
             "name": SWEEP,
             "sweep": SWEEP,
             "feature": "followups",
+            "kind": "csv",
         }
         given = {name: fixed[name] for name in rule.arguments if name in fixed}
         if "followup_id" in rule.arguments:
