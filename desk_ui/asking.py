@@ -42,7 +42,9 @@ class Ask:
 
     `verb` stands on the button and names the number where there are several; `kind` is `primary`, or
     `danger` for what reaches a customer or can't be undone. With `refusal` the note says why, the button is
-    off, and there are no fields but what was `typed` already. `hidden` goes with the form, the row's
+    off, and there are no fields but what was `typed` already. `about` is the page of what it asks about, and
+    `named` the part of its title that is not to be broken. `sample` are some of many that it asks about, and
+    `rest` the number of the others. `hidden` goes with the form, the row's
     version among it; with `once` the form acts once.
     """
 
@@ -59,6 +61,10 @@ class Ask:
     note: str = ""
     typed: bool = False
     once: UUID = field(default_factory=uuid4)
+    about: str = ""
+    named: str = ""
+    sample: Sequence[str] = ()
+    rest: int = 0
 
     def refilled(self, given: Mapping[str, str], fault: Invalid | None = None, note: str = "") -> Self:
         """The same with what was typed kept, and what is wrong said beside its field, or over all."""

@@ -1,22 +1,17 @@
 """What is asked before an act on a follow-up: what will happen, to whom, and what it needs to know."""
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from flask import g, url_for
 from flask_babel import gettext as _
 from flask_babel import ngettext
-from markupsafe import Markup
 
 from desk_ui import asking, local_time, words
 from desk_ui.asking import Ask, Field
-from desk_ui.followups import customers, refusals
-from desk_ui.followups.detail import gate_lines
+from desk_ui.followups import customers, next_run, refusals
 from desk_ui.followups.queries import Row, Scene
 from models.base import db
-from models.followups import booking
-from models.followups.foresight import Foresight, foresee
-from models.followups.records import Block, Contact, Status
+from models.followups.records import Contact
 
 LATER = timedelta(hours=1)
 
@@ -28,8 +23,10 @@ def reschedule(row: Row, scene: Scene) -> Ask:
     then = _("It waits for the new time, and is judged by the policy then. Nothing is sent now.")
     return Ask(
         title=_("Reschedule the follow-up to %(customer)s", customer=row.customer),
-        says=[] if refusal else [then],
-        facts=_facts(row, scene),
+        named=row.customer,
+        about=about(row),
+        says=[] if refusal else [*next_run.meanwhile(row, scene), then],
+        facts=facts(row, scene),
         fields=[
             Field(
                 "at",
@@ -61,111 +58,6 @@ def _of_the_time(row: Row, at: datetime, scene: Scene) -> str:
     return " ".join(found)
 
 
-def rearm(row: Row, scene: Scene) -> Ask:
-    """A cancelled or blocked one booked again: why it came to that, and what would come of it now."""
-    at = scene.now + LATER
-    first = booking.get(db.session(), scene.tenant.id, row.id)
-    foresight = foresee(db.session(), first, declared=scene.declared, now=at)
-    free = _free_at(foresight, at)
-    twin = customers.pending_twin(db.session(), scene.tenant, row)
-    refusal = refusals.to_rearm(row, foresight.contact) or (refusals.pending_already() if twin else None)
-    return Ask(
-        title=_("Re-arm the follow-up to %(customer)s", customer=row.customer),
-        note=_with_link(refusals.pending_already(), twin) if twin else "",
-        says=[
-            *_why_it_ended(row, scene, foresight),
-            *_booked_again(scene, row),
-            *([] if refusal else _of_the_new_one(free, scene)),
-        ],
-        facts=_facts(row, scene),
-        fields=[
-            Field(
-                "at",
-                _("When"),
-                kind="datetime-local",
-                value=local_time.typed(free or at, scene.zone),
-                hint=_("In %(zone)s, at least 5 minutes ahead.", zone=scene.zone),
-            ),
-            Field("reason", _("Why it is booked again"), hint=_("It is kept in the audit.")),
-        ],
-        verb=_("Re-arm"),
-        url=url_for("followups.rearm", tenant=g.tenant.key, followup_id=row.id),
-        back=back(row),
-        hidden=hidden(row),
-        refusal=refusal,
-    )
-
-
-def already_pending(prior: UUID | str) -> Markup:
-    """That the same waits already, with the way to it."""
-    return _with_link(_("The same follow-up is pending already, so nothing was booked."), prior)
-
-
-def _with_link(said: str, prior: UUID | str) -> Markup:
-    url = url_for("followups.show", tenant=g.tenant.key, followup_id=prior)
-    link = Markup('<a href="%s">%s</a>') % (url, _("Show the pending one"))
-    return Markup("%s %s") % (said, link)
-
-
-def _why_it_ended(row: Row, scene: Scene, foresight: Foresight) -> list[str]:
-    when = words.relative(row.updated_at, scene.now, scene.zone)
-    verdict = foresight.verdict
-    if row.status == Status.CANCELLED:
-        who, opted_out = row.cancelled_by, refusals.with_opt_out(row.cancelled_by)
-        ended = _("It was cancelled %(when)s by %(who)s.", when=when, who=who) if who else ""
-        if opted_out:
-            ended = _("It was cancelled %(when)s: opted out by %(who)s.", when=when, who=opted_out)
-        return [one for one in (ended, _then(foresight, scene)) if one]
-    if row.status != Status.BLOCKED:
-        return []
-    told = _("It was blocked %(when)s: %(why)s.", when=when, why=words.block(row.blocked_reason))
-    number = next((n for n, gate in enumerate(foresight.gates) if gate.block == row.blocked_reason), None)
-    if number is None:
-        return [told, _then(foresight, scene)]
-    says = gate_lines(foresight, scene)[number].says
-    if foresight.gates[number].passes:
-        return [told, _("That no longer stands: %(says)s.", says=says.rstrip(".")), _then(foresight, scene)]
-    stands = _("That still stands: %(says)s.", says=says.rstrip("."))
-    # Where the same gate would stop it again, no more is to be said.
-    return [told, stands, *([] if verdict.block == row.blocked_reason else [_then(foresight, scene)])]
-
-
-def _of_the_new_one(free: datetime | None, scene: Scene) -> list[str]:
-    found = [_("It is booked anew for the time below, and judged by the policy then. This one stays.")]
-    if free is not None:
-        found.insert(0, _("Earliest: %(at)s.", at=words.day_and_time(free, scene.now, scene.zone)))
-    return found
-
-
-def _free_at(foresight: Foresight, at: datetime) -> datetime | None:
-    """The first whole minute at which the ceiling, which alone would stop it at `at`, lets it through."""
-    if foresight.verdict.block not in (None, Block.FREQUENCY):
-        return None
-    last = foresight.full_until(at)
-    return last.replace(second=0, microsecond=0) + timedelta(minutes=1) if last else None
-
-
-def _then(foresight: Foresight, scene: Scene) -> str:
-    """What firing would do at the time that stands in the field at first."""
-    verdict = foresight.verdict
-    if verdict.block is not None:
-        return _("In an hour it would be blocked: %(why)s.", why=words.block(verdict.block))
-    if verdict.defer_until is not None:
-        until = words.day_and_time(verdict.defer_until, scene.now, scene.zone)
-        return _("In an hour it would wait for the end of quiet hours, %(until)s.", until=until)
-    return _("As things stand it would fire in an hour.")
-
-
-def _booked_again(scene: Scene, row: Row) -> list[str]:
-    again = customers.rearmed_as(db.session(), scene.tenant, row.id)
-    if again is None:
-        return []
-    when = words.distance(again.created_at, scene.now)
-    return [
-        _("It was booked again once already, %(when)s; that one is %(state)s.", when=when, state=again.status)
-    ]
-
-
 def revoke(row: Row, scene: Scene) -> Ask:
     """No agent may write to the customer any more: what goes with it, and what alone brings it back."""
     contact = customers.contact(db.session(), scene.tenant, row.customer)
@@ -179,6 +71,8 @@ def revoke(row: Row, scene: Scene) -> Ask:
     ]
     return Ask(
         title=_("Opt %(customer)s out", customer=row.customer),
+        named=row.customer,
+        about=about(row),
         says=[] if refusal else says,
         facts=_of_contact(row, contact, scene),
         fields=[Field("reason", _("Why"), hint=_("It is kept in the audit."), required=False)],
@@ -227,16 +121,21 @@ def _of_contact(row: Row, contact: Contact | None, scene: Scene) -> list[tuple[s
         return [*found, (_("Contact"), _("Never messaged"))]
     found.append((_("Contact"), str(words.CONTACTS[contact.state])))  # type: ignore[index]
     if contact.last_outbound_at is not None:
-        found.append((_("Last message"), words.exact(contact.last_outbound_at, scene.zone)))
+        found.append((_("Last fired"), words.exact(contact.last_outbound_at, scene.zone)))
     return found
 
 
-def _facts(row: Row, scene: Scene) -> list[tuple[str, str]]:
+def facts(row: Row, scene: Scene) -> list[tuple[str, str]]:
     return [
         (_("Customer"), row.customer),
         (_("Reason"), row.reason),
         (_("Promised for"), words.exact(row.at, scene.zone)),
     ]
+
+
+def about(row: Row) -> str:
+    """The follow-up's own page."""
+    return url_for("followups.show", tenant=g.tenant.key, followup_id=row.id)
 
 
 def hidden(row: Row) -> dict[str, str]:

@@ -15,8 +15,8 @@ from werkzeug.wrappers import Response
 from desk_ui import asking, local_time, words
 from desk_ui.acting import Action, back_or, perform, version_shown
 from desk_ui.asking import Ask
-from desk_ui.followups import asks, queries, routes, views
-from desk_ui.followups.detail import at_its_time
+from desk_ui.followups import asks, customers, offers, queries, rearm_asks, routes, views
+from desk_ui.followups.foretelling import at_its_time
 from desk_ui.htmx import render_block
 from desk_ui.listing import Asked
 from desk_ui.paging import Page
@@ -26,7 +26,7 @@ from models.base import db, read_only
 from models.errors import AlreadyPending, Conflict
 from models.followups import contacts, transitions
 from models.followups.foresight import foresee
-from models.followups.records import ContactState, FollowUp
+from models.followups.records import REARMABLE, ContactState, FollowUp
 from models.transactions import commit
 from models.transitions import check_version
 
@@ -50,7 +50,8 @@ def cancel(followup_id: UUID) -> Response:
         return cancelled
 
     cannot = _("it can't be cancelled")
-    return perform(_on_one("followup.cancelled", followup_id, act, _cancelled, cannot))
+    action = _on_one("followup.cancelled", followup_id, act, _cancelled, cannot)
+    return perform(replace(action, offer=offers.after_cancel))
 
 
 @requires(Permission.SEE)
@@ -83,14 +84,18 @@ def reschedule(followup_id: UUID) -> Response:
 
 @requires(Permission.SEE)
 def ask_rearm(followup_id: UUID) -> str:
-    return asking.show(_asked(asks.rearm, followup_id))
+    return asking.show(_asked(rearm_asks.rearm, followup_id))
 
 
 @requires(Permission.ACT_ON_FOLLOWUPS, action="followup.rearmed", resource="followup", argument="followup_id")
 def rearm(followup_id: UUID) -> Response:
-    """Book a cancelled or blocked follow-up, as it was shown, again; the new one's page comes next."""
+    """Book a cancelled or blocked follow-up, as it was shown, again.
+
+    From its own page the new one's comes next; from the list one stays there.
+    """
 
     def act() -> FollowUp:
+        _check_consent(_current(followup_id).customer)
         made = transitions.rearm(
             db.session(),
             g.tenant,
@@ -105,18 +110,22 @@ def rearm(followup_id: UUID) -> Response:
         commit(db.session(), "console.followups.rearm")
         return made
 
-    return perform(
-        Action(
-            name="followup.rearmed",
-            resource=("followup", str(followup_id)),
-            act=act,
-            read=lambda: _current(followup_id),
-            done=_rearmed,
-            refused=_rearm_refused,
-            back=lambda made: url_for("followups.show", tenant=g.tenant.key, followup_id=made.id),
-            ask=lambda: _asked(asks.rearm, followup_id),
-        )
-    )
+    action = _on_one("followup.rearmed", followup_id, act, _rearmed, "", rearm_asks.rearm)
+    action = replace(action, refused=_rearm_refused)
+    if request.form.get("shown") == "panel":
+        action = replace(action, show=None, back=lambda made: _page_of(made))
+    return perform(action)
+
+
+def _check_consent(customer: str) -> None:
+    """Raises `Conflict` where booking would record consent, and the question did not say so."""
+    contact = contacts.lock(db.session(), g.tenant.id, customer)
+    if contact is None and not request.form.get("consent"):
+        raise Conflict(_("There is no consent on record any more, so nothing was booked."))
+
+
+def _page_of(followup: FollowUp) -> str:
+    return url_for("followups.show", tenant=g.tenant.key, followup_id=followup.id)
 
 
 @requires(Permission.SEE)
@@ -220,12 +229,23 @@ def _revoked(customer: str, cancelled: int | None) -> str:
 
 def _rearmed(row: FollowUp) -> str:
     at = words.day_and_time(row.at, g.now, g.zone)
-    done = _("Booked the follow-up to %(customer)s again, for %(at)s.", customer=row.customer, at=at)
-    return f"{done} {_at_its_time(row)}".rstrip()
+    found = [
+        _("Booked the follow-up to %(customer)s again, for %(at)s.", customer=row.customer, at=at),
+        _at_its_time(row),
+    ]
+    contact = customers.contact(db.session(), g.tenant, row.customer)
+    if customers.consented_with(row, contact):
+        found.append(_("Consent is recorded for this customer, in your name."))
+    said = " ".join(one for one in found if one)
+    if request.form.get("shown") == "panel":
+        return said
+    return rearm_asks.with_link(said, _page_of(row), _("Show the new one"))
 
 
-def _rearm_refused(_row: Any, fault: Conflict) -> str:
-    return asks.already_pending(fault.prior_id) if isinstance(fault, AlreadyPending) else fault.detail
+def _rearm_refused(row: queries.Row, fault: Conflict) -> str:
+    if isinstance(fault, AlreadyPending):
+        return rearm_asks.already_pending(fault.prior_id)
+    return _asked(rearm_asks.rearm, row.id).refusal or fault.detail
 
 
 def _rescheduled(row: FollowUp) -> str:
@@ -252,5 +272,7 @@ def _shown(followup_id: UUID) -> str:
     if request.form.get("shown") == "panel":
         return render_block("followups/detail.html", "panel", view=routes.detail_of(followup_id))
     asked = Asked.of(queries.Filters, dict(parse_qsl(request.form.get("list", ""))))
-    view: Any = views.ListView(asked, Page([_current(followup_id)], None), [], scene=routes.scene_at_hand())
+    row = _current(followup_id)
+    again = customers.rearmed_among(db.session(), g.tenant, [row.id] if row.status in REARMABLE else [])
+    view: Any = views.ListView(asked, Page([row], None), [], scene=routes.scene_at_hand(), again=again)
     return render_block("followups/list.html", "rows", view=view)

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from desk_ui.followups import queries
 from desk_ui.followups.queries import Entry, Row
 from desk_ui.paging import MOST_COUNTED
+from models.audit import AuditEvent
 from models.followups.records import AgentTask, Contact, FollowUp, Status, TaskStatus
 from models.tenants import Tenant
 
@@ -99,11 +100,37 @@ def booking_again(session: Session, tenant: Tenant, again: Again) -> list[Entry]
     ]
 
 
-def rearmed_among(session: Session, tenant: Tenant, ids: Sequence[UUID]) -> frozenset[UUID]:
-    """Which of these, at most a page of them, were booked again."""
+def consented_with(followup: FollowUp, contact: Contact | None) -> bool:
+    """Whether booking `followup` made the contact: it is as old as that."""
+    return contact is not None and contact.created_at == followup.created_at
+
+
+def consent_of(session: Session, tenant: Tenant, followup: FollowUp, contact: Contact | None) -> list[Entry]:
+    """Of the audit of the contact, the consent that was recorded with the booking of `followup`."""
+    if contact is None or not consented_with(followup, contact):
+        return []
+    event = session.scalars(
+        select(AuditEvent)
+        .where(
+            AuditEvent.tenant_id == tenant.id,
+            AuditEvent.resource_type == "contact",
+            AuditEvent.resource_id == str(contact.id),
+        )
+        .order_by(AuditEvent.at, AuditEvent.id)
+        .limit(1)
+    ).first()
+    if event is None or event.action != "contact.granted" or event.at != followup.created_at:
+        return []
+    return [replace(queries.entry_of(event), action="contact.consented")]
+
+
+def rearmed_among(session: Session, tenant: Tenant, ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """As which ones these, at most a page of them, were booked again: the newest of each."""
     if not ids:
-        return frozenset()
-    query = select(FollowUp.rearmed_from).where(
-        FollowUp.tenant_id == tenant.id, FollowUp.rearmed_from.in_(ids)
+        return {}
+    query = (
+        select(FollowUp.rearmed_from, FollowUp.id)
+        .where(FollowUp.tenant_id == tenant.id, FollowUp.rearmed_from.in_(ids))
+        .order_by(FollowUp.created_at, FollowUp.id)
     )
-    return frozenset(id for id in session.scalars(query) if id is not None)
+    return {first: id for first, id in session.execute(query) if first is not None}

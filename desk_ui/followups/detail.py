@@ -7,18 +7,18 @@ from urllib.parse import parse_qsl, urlencode
 
 from flask import g, url_for
 from flask_babel import gettext as _
-from flask_babel import ngettext
 from sqlalchemy.orm import Session
 
 from desk_ui import search, words
-from desk_ui.followups import asked, customers, queries, refusals
+from desk_ui.followups import asked, customers, foretelling, next_run, offers, queries, refusals, watching
 from desk_ui.followups.asked import Task
 from desk_ui.followups.queries import Filters, Row, Scene, Tab
 from desk_ui.followups.views import TABS, Mark, mark
+from desk_ui.offering import Offer
 from desk_ui.paging import place
+from desk_ui.refreshing import Watch
 from models import endpoint_urls
 from models.followups.foresight import Foresight, Gate, foresee
-from models.followups.policy import Verdict
 from models.followups.records import REARMABLE, Block, Contact, ContactState, FollowUp, Status
 from models.tenants import AgentHold
 
@@ -51,6 +51,7 @@ class DetailView:
     attention_after: timedelta = timedelta()
     hold: AgentHold | None = None
     customer_tab: Tab | None = None
+    undo: Offer | None = None
 
     @property
     def mark(self) -> Mark:
@@ -89,14 +90,25 @@ class DetailView:
         return {
             "reschedule": refusals.to_reschedule(self.row),
             "cancel": refusals.to_cancel(self.row),
-            "rearm": refusals.to_rearm(self.row, self.contact),
+            "rearm": refusals.to_rearm(self.row, self.contact, self.task),
             "revoke": refusals.to_revoke(self.contact, self.scene.now),
         }
+
+    @property
+    def watch(self) -> Watch:
+        return watching.watch(self)
 
     @property
     def lead(self) -> str:
         """What will happen, or happened, in one or two sentences."""
         return lead(self)
+
+    @property
+    def acts_next(self) -> str:
+        """Who will act on it by itself, and when, where that is known."""
+        if self.foresight is None:
+            return ""
+        return next_run.will(self.row, self.scene, self.foresight.verdict, held=self.thin.held)
 
     @property
     def opted_out_by(self) -> str:
@@ -138,13 +150,15 @@ def detail(
     given = dict(parse_qsl(list_query)) or {"tab": followup.status}
     filters, _unusable = Filters.from_args(given)
     after = place(given)
-    foresight = foresee(session, followup, declared=scene.declared, now=scene.now)
-    judged = followup.status == Status.PENDING or followup.status in REARMABLE
+    over = followup.status in REARMABLE
+    foresight = foresee(session, followup, declared=scene.declared, now=scene.now, consents=over)
+    judged = followup.status == Status.PENDING or over
     thin = queries.one(session, scene, followup.id)
     assert thin is not None
     task, history = asked.task_of(session, scene.tenant, followup)
     again = customers.rearmed_as(session, scene.tenant, followup.id)
     since = [*history, *(customers.booking_again(session, scene.tenant, again) if again else [])]
+    since += customers.consent_of(session, scene.tenant, followup, foresight.contact)
     return DetailView(
         scene=scene,
         row=followup,
@@ -161,6 +175,7 @@ def detail(
         attention_after=attention_after,
         hold=session.get(AgentHold, (scene.tenant.id, followup.agent)) if thin.held else None,
         customer_tab=search.tab_of_customer(session, scene.tenant, followup.customer),
+        undo=offers.undo(followup, shown="panel", list_query=list_query),
     )
 
 
@@ -192,12 +207,14 @@ def _says(gate: Gate, foresight: Foresight, scene: Scene) -> str:
     """What one gate says, whether or not it lets through."""
     policy = foresight.policy
     if gate.block is Block.FREQUENCY and policy and policy.ceiling:
-        return _(
+        fired = _(
             "%(n)s fired in the last %(span)s, limit %(most)s",
-            n=foresight.fires,
-            most=policy.ceiling.fires,
+            n=words.number(foresight.fires),
+            most=words.number(policy.ceiling.fires),
             span=words.span(policy.ceiling.window),
         )
+        waiting = foretelling.also_waiting(foresight.before)
+        return f"{fired}; {waiting}" if waiting else fired
     if gate.block is None and policy and policy.quiet_hours:
         return _quiet(gate, foresight, scene)
     if gate.block is Block.POLICY_INVALID and not gate.passes:
@@ -205,6 +222,8 @@ def _says(gate: Gate, foresight: Foresight, scene: Scene) -> str:
         return faults or _("This agent is not declared in desk.toml.")
     if gate.block is Block.UNAVAILABLE:
         return _silence(foresight)
+    if gate.block is Block.CONSENT and gate.passes and foresight.contact is None:
+        return _("None on record; to book it again records it")
     if gate.block in (None, Block.FREQUENCY) and policy is None:
         return _("There is no policy")
     passing, stopping = _GATE_SAYS[gate.block]()
@@ -212,11 +231,11 @@ def _says(gate: Gate, foresight: Foresight, scene: Scene) -> str:
 
 
 def _silence(foresight: Foresight) -> str:
-    sent = foresight.contact.sends_without_reply if foresight.contact else 0
+    sent = words.number(foresight.contact.sends_without_reply if foresight.contact else 0)
     if foresight.policy is None:
-        return ngettext("%(num)s message without a reply", "%(num)s messages without a reply", sent)
+        return _("%(n)s fired without a reply", n=sent)
     most = words.number(foresight.policy.silence_after_sends)
-    return _("%(n)s of %(most)s messages without a reply", n=words.number(sent), most=most)
+    return _("%(n)s of %(most)s fired without a reply", n=sent, most=most)
 
 
 def _quiet(gate: Gate, foresight: Foresight, scene: Scene) -> str:
@@ -253,10 +272,12 @@ def lead(view: DetailView) -> str:
         return f"{first} {_on_hold(view.hold, scene)}"
     if scene.halted:
         return first + " " + _("Firing is paused, so it waits.")
-    then = at_its_time(row, view.foresight, scene)
-    if view.foresight.verdict.block == Block.FREQUENCY and then:
+    then = foretelling.at_its_time(row, view.foresight, scene)
+    if view.foresight.verdict.block is not None and then:
         return f"{first} {then}"
-    return f"{first} {_would(view.foresight.verdict, scene)} {then}".rstrip()
+    if view.acts_next and view.foresight.verdict.fires:
+        return first
+    return f"{first} {foretelling.as_things_stand(view.foresight.verdict, scene)} {then}".rstrip()
 
 
 def _on_hold(hold: AgentHold, scene: Scene) -> str:
@@ -267,33 +288,6 @@ def _on_hold(hold: AgentHold, scene: Scene) -> str:
         )
         return f"{held.rstrip('.')}. {_('So it waits.')}"
     return _("Its agent was put on hold %(when)s by %(who)s, so it waits.", when=when, who=hold.by)
-
-
-def at_its_time(row: FollowUp, foresight: Foresight, scene: Scene) -> str:
-    """What would come of it at its own time, where that is ahead and other than now; else empty."""
-    verdict = foresight.verdict
-    if row.due_at <= scene.now or verdict.block not in (None, Block.FREQUENCY):
-        return ""
-    until = scene.quiet_until(row.agent, row.due_at)
-    if foresight.full_until(until or row.due_at):
-        why = words.block(Block.FREQUENCY)
-        if row.rearmed_from:
-            return _("At its time it would be blocked again: %(why)s.", why=why)
-        return _("At its time it would be blocked: %(why)s.", why=why)
-    if until is not None:
-        return _("At its time it would wait until %(at)s.", at=words.clock(until, scene.zone))
-    if verdict.block == Block.FREQUENCY:
-        return _("The message limit is reached now, but not at its time.")
-    return ""
-
-
-def _would(verdict: Verdict, scene: Scene) -> str:
-    if verdict.block is not None:
-        return _("As things stand it would be blocked: %(why)s.", why=words.block(verdict.block))
-    if verdict.defer_until is not None:
-        until = words.day_and_time(verdict.defer_until, scene.now, scene.zone)
-        return _("As things stand it would wait for the end of quiet hours, %(until)s.", until=until)
-    return _("As things stand it would fire.")
 
 
 def _ended(view: DetailView) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from desk_ui import filters, local_time
@@ -107,8 +107,10 @@ class Scene(Standing):
 
     zone: str = "UTC"
     attention_after: timedelta = timedelta()
-    # Whether the sweep that fires is paused, for all tenants.
-    halted: bool = False
+    # Since when the sweep that fires is paused, for all tenants.
+    halted: datetime | None = None
+    # When the sweep that fires runs next; None where that is in doubt.
+    next_run: datetime | None = None
 
     @classmethod
     def read(
@@ -140,14 +142,9 @@ def page(
     session: Session, scene: Scene, filters: Filters, after: Cursor | None, limit: timedelta
 ) -> Page[Row]:
     """One page of the list. Raises `TooSlow`."""
-    query = _rows_of(filters.tab, frozenset(filters.narrows))
-    if filters.tab is Tab.OVERDUE:
-        query = query.where(scene.overdue())
-    if after is not None:
-        order = order_of(filters.tab)
-        query = query.where(after.after(order, _OF.id, newest_first=not filters.tab.waits))
+    query = selected(scene, filters, after)
     with time_limit(session, limit):
-        found = session.execute(query, _values(scene, filters)).all()
+        found = session.execute(query, values(scene, filters)).all()
     rows = [scene.row(columns) for columns in found[:ROWS]]
     following = None
     if len(found) > ROWS:
@@ -156,11 +153,37 @@ def page(
     return Page(rows, following)
 
 
+def selected(scene: Scene, filters: Filters, after: Cursor | None) -> Select[Any]:
+    """One page, and one row more where there are more; `values` gives the parameters."""
+    query = _rows_of(filters.tab, frozenset(filters.narrows))
+    if filters.tab is Tab.OVERDUE:
+        query = query.where(scene.overdue())
+    if after is not None:
+        order = order_of(filters.tab)
+        query = query.where(after.after(order, _OF.id, newest_first=not filters.tab.waits))
+    return query
+
+
 def one(session: Session, scene: Scene, followup_id: UUID) -> Row | None:
     """One row as the list shows it, or None."""
     query = select(*THIN).where(_OF.tenant_id == scene.tenant.id, _OF.id == followup_id)
     found = session.execute(query).one_or_none()
     return scene.row(found) if found else None
+
+
+def these(
+    session: Session, scene: Scene, filters: Filters, ids: Sequence[UUID]
+) -> tuple[list[Row], frozenset[UUID]]:
+    """The rows `ids` that the tenant has, and which of them the list under `filters` does not hold."""
+    if not ids:
+        return [], frozenset()
+    conditions = _conditions(filters.tab, frozenset(filters.narrows))
+    if filters.tab is Tab.OVERDUE:
+        conditions.append(scene.overdue())
+    query = select(*THIN, and_(*conditions).label("holds"))
+    query = query.where(_OF.tenant_id == scene.tenant.id, _OF.id.in_(ids))
+    found = session.execute(query, values(scene, filters)).all()
+    return [scene.row(one[:-1]) for one in found], frozenset(one.id for one in found if not one.holds)
 
 
 def counts(session: Session, scene: Scene, filters: Filters, limit: timedelta) -> dict[Tab, int | None]:
@@ -179,7 +202,7 @@ def _count(session: Session, scene: Scene, filters: Filters, limit: timedelta) -
     query = select(func.count()).select_from(capped.subquery())
     try:
         with time_limit(session, limit):
-            return session.scalars(query, _values(scene, filters)).one()
+            return session.scalars(query, values(scene, filters)).one()
     except TooSlow:
         return None
 
@@ -193,7 +216,7 @@ def _rows_of(tab: Tab, names: frozenset[str]) -> Select[Any]:
 
 
 def _conditions(tab: Tab, names: frozenset[str]) -> list[ColumnElement[bool]]:
-    """What a tab holds under the filters `names`, whose values `_values` gives."""
+    """What a tab holds under the filters `names`, whose values `values` gives."""
     order = order_of(tab)
     by_name = {name: _OF[name] == bindparam(name) for name in ("agent", "arm", "reason", "customer")}
     by_name |= {"since": order >= bindparam("since"), "until": order < bindparam("until")}
@@ -205,7 +228,8 @@ def _conditions(tab: Tab, names: frozenset[str]) -> list[ColumnElement[bool]]:
     return own + [condition for name, condition in by_name.items() if name in names]
 
 
-def _values(scene: Scene, filters: Filters) -> dict[str, Any]:
+def values(scene: Scene, filters: Filters) -> dict[str, Any]:
+    """The values of the parameters in `selected`."""
     found: dict[str, Any] = {"tenant": scene.tenant.id, "before": scene.waiting_since, **filters.narrows}
     for name in {"since", "until"} & found.keys():
         found[name] = local_time.bound(found[name], scene.zone)
@@ -247,7 +271,7 @@ def timeline(session: Session, tenant: Tenant, followup_id: UUID) -> list[Entry]
         .order_by(AuditEvent.at, AuditEvent.id)
         .limit(200)
     )
-    return [_entry(event) for event in events]
+    return [entry_of(event) for event in events]
 
 
 def last_change(session: Session, tenant: Tenant, followup_id: UUID) -> Entry | None:
@@ -263,10 +287,10 @@ def last_change(session: Session, tenant: Tenant, followup_id: UUID) -> Entry | 
         .order_by(AuditEvent.at.desc(), AuditEvent.id.desc())
         .limit(1)
     ).one_or_none()
-    return _entry(event) if event else None
+    return entry_of(event) if event else None
 
 
-def _entry(e: AuditEvent) -> Entry:
+def entry_of(e: AuditEvent) -> Entry:
     return Entry(e.at, e.action, e.actor_type, e.actor_label, e.purpose, e.result != "success", e.detail)
 
 

@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 from flask_babel import gettext as _
 
 from desk_ui import words
+from desk_ui.followups.asked import Task
 from desk_ui.followups.queries import Row
 from desk_ui.permissions import Permission, refusal
 from models.errors import OptedOut
 from models.followups import transitions
-from models.followups.records import Contact, ContactState, FollowUp, Status
+from models.followups.records import Contact, ContactState, FollowUp, Status, TaskStatus
 
 MINUTE = timedelta(minutes=1)
 _OPT_OUT = "opt-out ("
@@ -25,12 +26,21 @@ def to_reschedule(row: Row | FollowUp) -> str | None:
     return _role() or transitions.refusal_to_reschedule(row)  # type: ignore[arg-type]
 
 
-def to_rearm(row: Row | FollowUp, contact: Contact | None) -> str | None:
-    """A customer who opted out is not booked for, however it ended before."""
-    refused = _role() or transitions.refusal_to_rearm(row)  # type: ignore[arg-type]
+def to_rearm(row: Row | FollowUp, contact: Contact | None, task: Task | None) -> str | None:
+    """A customer who opted out is not booked for, however it ended. `task` is that of one that fired."""
+    refused = _role() or _fired(row, task) or transitions.refusal_to_rearm(row)  # type: ignore[arg-type]
     if refused is None and contact is not None and contact.state == ContactState.REVOKED:
         return OptedOut().detail
     return refused
+
+
+def _fired(row: Row | FollowUp, task: Task | None) -> str | None:
+    """What the domain says of any that fired fits only where its task was taken."""
+    if row.status != Status.FIRED or task is None or task.status != TaskStatus.QUEUED:
+        return None
+    return _(
+        "This follow-up has fired: its task was not taken yet, and still may be, so it is never re-armed."
+    )
 
 
 def to_revoke(contact: Contact | None, now: datetime) -> str | None:

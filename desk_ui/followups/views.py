@@ -1,17 +1,17 @@
 """What the follow-ups templates show: each value in words, so that the templates stay dumb."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from markupsafe import Markup
 
-from desk_ui import words
+from desk_ui import refreshing, words
 from desk_ui.addresses import asking, in_tenant
-from desk_ui.followups import queries, refusals
+from desk_ui.followups import asides, next_run, queries
 from desk_ui.followups.queries import Entry, Filters, Row, Scene, Tab
 from desk_ui.followups.waiting import Waiting
 from desk_ui.listing import Listing
@@ -78,47 +78,6 @@ def why_refused(row: Row | FollowUp, fault: Conflict, scene: Scene, last: Entry 
     )
 
 
-def aside(row: Row, scene: Scene) -> str:
-    """What matters next about a row, in the fewest words."""
-    if row.status == Status.BLOCKED:
-        return words.block(row.blocked_reason)
-    if row.status == Status.CANCELLED:
-        opted_out = refusals.with_opt_out(row.cancelled_by)
-        if opted_out:
-            return _("opted out by %(who)s", who=opted_out)
-        return _("by %(who)s", who=row.cancelled_by) if row.cancelled_by else ""
-    if row.status == Status.FIRED:
-        return _("was due %(when)s", when=words.relative(row.at, scene.now, scene.zone))
-    return _waiting_aside(row, scene)
-
-
-def _waiting_aside(row: Row, scene: Scene) -> str:
-    zone = scene.zone
-    if scene.paused:
-        return _("follow-ups are switched off")
-    if row.held:
-        return _("the agent is on hold")
-    if scene.halted:
-        return _("firing is paused")
-    if row.next_attempt_at is not None and row.next_attempt_at > scene.now:
-        return _(
-            "tried %(n)s times, again at %(at)s", n=row.attempts, at=words.clock(row.next_attempt_at, zone)
-        )
-    if row.deferred_until is not None and row.deferred_until > scene.now:
-        return _("quiet hours end at %(at)s", at=words.clock(row.deferred_until, zone))
-    quiet_until = scene.quiet_until(row.agent, max(row.due_at, scene.now))
-    if quiet_until is not None:
-        at = words.clock(quiet_until, zone)
-        if row.due_at <= scene.now:
-            return _("quiet hours now, until %(at)s", at=at)
-        return _("quiet hours then, until %(at)s", at=at)
-    if row.due_at <= scene.now:
-        return _("no run took it yet") if row.overdue else _("the next run takes it")
-    if row.zone and row.zone != zone:
-        return _("%(at)s for the customer", at=words.clock(row.due_at, row.zone))
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Addresses:
     """The addresses of each row, with a slot for its id."""
@@ -127,6 +86,7 @@ class Addresses:
     cancel: str
     reschedule: str
     rearm: str
+    again: str
 
     @classmethod
     def of(cls, query: str) -> Self:
@@ -134,15 +94,27 @@ class Addresses:
         back = {"list": query} if query else {}
         return cls(
             shown=cls._address("show", back),
+            again=cls._address("show", back, "again"),
             cancel=cls._address("cancel", {}),
             reschedule=cls._address("ask_reschedule", {**back, "shown": "row"}),
             rearm=cls._address("ask_rearm", {**back, "shown": "row"}),
         )
 
     @staticmethod
-    def _address(endpoint: str, given: dict[str, str]) -> str:
+    def _address(endpoint: str, given: dict[str, str], id: str = "id") -> str:
         path = in_tenant(f"followups.{endpoint}", followup_id=NIL)
-        return asking(path.replace(str(NIL), slot("id")), given)
+        return asking(path.replace(str(NIL), slot(id)), given)
+
+
+class Stands(NamedTuple):
+    """What decides the shape of a row: those that stand alike are drawn alike. `left` is out of the list."""
+
+    status: str
+    late: bool
+    rests: bool
+    again: bool
+    left: bool
+    taken: bool
 
 
 @dataclass(frozen=True)
@@ -166,7 +138,8 @@ class ListView(Listing[Filters, Row]):
 
     scene: Scene = field(kw_only=True)
     waiting: Waiting | None = None
-    again: frozenset[UUID] = frozenset()
+    again: Mapping[UUID, UUID] = field(default_factory=dict)
+    left: frozenset[UUID] = frozenset()
 
     @property
     def agents(self) -> list[str]:
@@ -208,18 +181,43 @@ class ListView(Listing[Filters, Row]):
         """The page of one follow-up, which leads back to this list."""
         return self.addresses.shown.replace(slot("id"), str(followup_id))
 
-    def drawn(self, row: Callable[[str, bool, Mark], str]) -> Markup:
-        """The rows. The template's `row(acts, gone, mark)` draws the shape of those that stand alike."""
-        shapes: dict[tuple[str, bool, bool, bool], Shape] = {}
-        belongs, found = self.filters.tab.status, []
+    def drawn(self, row: Callable[[str, bool, Mark, bool], str]) -> Markup:
+        """The rows. The template's `row(acts, gone, mark, taken)` draws the shape of those that stand alike."""
+        shapes: dict[Stands, Shape] = {}
+        found = []
         for one in self.page.rows:
-            late = one.overdue if one.status == Status.PENDING else one.id in self.unfinished
-            stands = (one.status, late, one.held or self.scene.paused, one.id in self.again)
+            stands = self._stands(one)
             if stands not in shapes:
-                seen = mark(one, overdue=late, held=stands[2], unfinished=late)
-                shapes[stands] = Shape(row(*self._kind(one, belongs, again=stands[3]), seen))
+                seen = mark(one, overdue=stands.late, held=stands.rests, unfinished=stands.late)
+                shapes[stands] = Shape(row(*self._kind(one, stands), seen, stands.taken))
             found.append(shapes[stands].filled(self._values(one)))
         return Markup("".join(found))
+
+    @property
+    def next_run(self) -> Markup:
+        """What stands beside a row that the next run takes, with when that is."""
+        return next_run.moment(self.scene)
+
+    def _stands(self, row: Row) -> Stands:
+        late = row.overdue if row.status == Status.PENDING else row.id in self.unfinished
+        left = row.status != self.filters.tab.status or row.id in self.left
+        taken = not left and asides.awaits_a_run(row, self.scene)
+        return Stands(row.status, late, row.held or self.scene.paused, row.id in self.again, left, taken)
+
+    def sign_of(self, row: Row) -> str:
+        stands = self._stands(row)
+        # When one that fired was due is not said where that is when it fired: that changes as time passes.
+        said = "" if row.status == Status.FIRED and not stands.late else self._asides[row.id]
+        return refreshing.sign(row.version, *stands, self._when(row), said, self.has_acts)
+
+    @property
+    def beside(self) -> Sequence[object]:
+        return self.waiting_sign, self.scene.paused
+
+    @property
+    def waiting_sign(self) -> str:
+        tasks = self.waiting.tasks if self.waiting else ()
+        return refreshing.sign(*(f"{task.id} {task.status}" for task in tasks))
 
     @cached_property
     def unfinished(self) -> frozenset[UUID | None]:
@@ -229,13 +227,15 @@ class ListView(Listing[Filters, Row]):
         return frozenset(task.followup_id for task in self.waiting.tasks) if self.waiting else frozenset()
 
     @staticmethod
-    def _kind(row: Row, belongs: Status, *, again: bool) -> tuple[str, bool]:
-        """Which acts a row has (`waiting`, `over` or none), and whether it left the tab."""
-        if row.status != belongs:
+    def _kind(row: Row, stands: Stands) -> tuple[str, bool]:
+        """Which acts a row has (`waiting`, `over`, `again` or none), and whether it left the list."""
+        if stands.left:
             return "", True
         if row.status == Status.PENDING:
             return "waiting", False
-        return ("over" if row.status in REARMABLE and not again else ""), False
+        if row.status not in REARMABLE:
+            return "", False
+        return ("again" if stands.again else "over"), False
 
     def _values(self, row: Row) -> dict[str, object]:
         at, zone = self._when(row), self.scene.zone
@@ -244,7 +244,9 @@ class ListView(Listing[Filters, Row]):
             "at": at.isoformat(),
             "when": words.relative(at, self.scene.now, zone),
             "exact": words.exact(at, zone),
-            "aside": self._aside(row),
+            "aside": self._asides[row.id],
+            "again": self.again.get(row.id, ""),
+            "v": self.sign_of(row),
             "customer": row.customer,
             "reason": row.reason,
             "agent": row.agent,
@@ -252,9 +254,14 @@ class ListView(Listing[Filters, Row]):
             "version": row.version,
         }
 
+    @cached_property
+    def _asides(self) -> dict[UUID, str]:
+        return {row.id: self._aside(row) for row in self.page.rows}
+
     def _aside(self, row: Row) -> str:
-        said = aside(row, self.scene)
-        if row.id not in self.again:
+        said = asides.aside(row, self.scene)
+        # Where there are acts, it stands in their place.
+        if row.id not in self.again or self.has_acts:
             return said
         return _("%(said)s; booked again", said=said) if said else _("booked again")
 

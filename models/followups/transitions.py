@@ -24,14 +24,18 @@ def refusal_to_cancel(followup: FollowUp) -> str | None:
     """Why `followup` can't be cancelled, for the button and the route alike; None where it can."""
     if followup.status in (Status.PENDING, Status.CANCELLED):
         return None
-    return f"This follow-up is {followup.status}, so it can't be cancelled."
+    return f"This follow-up {_stands(followup)}, so it can't be cancelled."
+
+
+def _stands(followup: FollowUp) -> str:
+    return "has fired" if followup.status == Status.FIRED else f"is {followup.status}"
 
 
 def refusal_to_reschedule(followup: FollowUp) -> str | None:
     """Why `followup` can't be rescheduled; None where it can."""
     if followup.status == Status.PENDING:
         return None
-    return f"This follow-up is {followup.status}, so it can't be rescheduled."
+    return f"This follow-up {_stands(followup)}, so it can't be rescheduled."
 
 
 def refusal_to_rearm(followup: FollowUp) -> str | None:
@@ -39,7 +43,8 @@ def refusal_to_rearm(followup: FollowUp) -> str | None:
     if followup.status in REARMABLE:
         return None
     if followup.status == Status.FIRED:
-        return "This follow-up fired: its message may have gone out, so it is never re-armed. Book a new one."
+        may = "its message may have gone out, so it is never re-armed. Book a new one."
+        return f"This follow-up has fired: {may}"
     return "This follow-up is pending already. Reschedule it instead."
 
 

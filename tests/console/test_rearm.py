@@ -1,4 +1,7 @@
+import re
 from datetime import timedelta
+from json import dumps
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import update
@@ -6,7 +9,8 @@ from sqlalchemy import update
 from models import bulk, clock
 from models.followups import contacts, transitions
 from models.followups.firing import fire_due
-from models.followups.records import FollowUp
+from models.followups.importing import import_records
+from models.followups.records import AgentTask, FollowUp
 from tests.console.visiting import SETTER_UP
 from tests.support.declare import declared
 
@@ -59,6 +63,7 @@ def test_rearm_says_why_it_was_blocked_and_that_it_still_stands(desk, acme, lead
     for words in (
         "c-1042",
         "the policy can't be used. That still stands: This agent is not declared in desk.toml.",
+        "It will be blocked again, unless the policy in desk.toml is corrected before.",
         "at least 5 minutes ahead",
     ):
         assert words in page.text
@@ -84,9 +89,13 @@ def test_rearm_says_who_cancelled_it_and_that_it_was_booked_again_already(desk, 
     assert "It was booked again once already" in page.text and "that one is pending" in page.text
 
 
-def test_rearm_books_a_new_one_and_leads_to_it_when_there_is_no_script(desk, acme, lead):
+def panel_form_of(visitor, followup):
+    return asked(visitor, followup, shown="panel").form("/rearming")
+
+
+def test_rearm_books_a_new_one_and_leads_to_it_when_it_was_asked_for_on_its_page(desk, acme, lead):
     followup = cancelled(desk, acme, customer="c-1042")
-    answer = lead.press(form_of(lead, followup), **WHEN)
+    answer = lead.press(panel_form_of(lead, followup), **WHEN)
     assert answer.status == 303
     page = lead.follow(answer)
     assert "Booked the follow-up to c-1042 again, for 14 Aug 2099 10:00." in page.text
@@ -103,11 +112,107 @@ def test_rearm_books_a_new_one_and_leads_to_it_when_there_is_no_script(desk, acm
     )
 
 
-def test_rearm_leads_to_the_new_one_when_htmx_asks(desk, acme, lead):
-    answer = lead.press(form_of(lead, blocked(desk, acme)), htmx=True, **WHEN)
+def test_rearm_leads_to_the_new_one_when_htmx_asks_on_its_page(desk, acme, lead):
+    answer = lead.press(panel_form_of(lead, cancelled(desk, acme)), htmx=True, **WHEN)
     assert answer.status == 200
     assert answer.headers["HX-Redirect"].startswith(f"{LIST}/")
-    assert "Booked the follow-up" in lead.open(answer.headers["HX-Redirect"]).text
+    page = lead.open(answer.headers["HX-Redirect"])
+    assert "Booked the follow-up" in page.text and "Show the new one" not in page.text
+
+
+def new_of(desk, followup):
+    return desk.tell(lambda s: s.query(FollowUp.id).filter(FollowUp.rearmed_from == followup.id).one())[0]
+
+
+def test_rearm_stays_in_the_list_and_names_the_new_one_when_there_is_no_script(desk, acme, lead):
+    followup = cancelled(desk, acme, customer="c-1042")
+    form = asked(lead, followup, shown="row", list="tab%3Dcancelled").form("/rearming")
+    answer = lead.press(form, **WHEN)
+    assert (answer.status, answer.headers["Location"]) == (303, f"{LIST}?tab=cancelled")
+    page = lead.follow(answer)
+    assert "Booked the follow-up to c-1042 again, for 14 Aug 2099 10:00." in page.text
+    assert page.links["Show the new one"] == f"{LIST}/{new_of(desk, followup)}"
+
+
+def test_rearm_shows_the_row_as_booked_again_when_htmx_asks_in_the_list(desk, acme, lead):
+    followup = cancelled(desk, acme, customer="c-1042")
+    form = asked(lead, followup, shown="row", list="tab%3Dcancelled").form("/rearming")
+    answer = lead.press(form, htmx=True, **WHEN)
+    assert answer.status == 200 and "HX-Redirect" not in answer.headers
+    new = new_of(desk, followup)
+    assert f'id="followup-{followup.id}"' in answer.html and "rearming" not in answer.html
+    assert answer.links["Booked again"] == f"{LIST}/{new}?list=tab%3Dcancelled"
+    assert answer.links["Show the new one"] == f"{LIST}/{new}"
+
+
+NO_CONSENT = (
+    "There is no consent on record. To book it again records consent for this customer, in your name."
+)
+
+
+def unconsented(desk, tenant, **given):
+    """One that was imported, so without consent, and then blocked for the lack of it."""
+    record = {
+        "id": str(uuid4()),
+        "agent": "store-support",
+        "customer": "c-7",
+        "reason": "r",
+        "arm": "a",
+        "at": (clock.now() - timedelta(minutes=4)).isoformat(),
+        **given,
+    }
+    desk.tell(
+        lambda session: import_records(session, tenant, [dumps(record)], actor=SETTER_UP, now=clock.now())
+    )
+    desk.tell(lambda session: fire_due(session, declared=declared(), now=clock.now(), limit=100))
+    found = desk.read(tenant, UUID(record["id"]))
+    assert found.status == "blocked"
+    return found
+
+
+@pytest.mark.parametrize("shown", ["row", "panel"])
+def test_rearm_says_that_it_records_consent_and_records_it_in_ones_name_when_there_is_no_contact(
+    desk, acme, lead, shown
+):
+    followup = unconsented(desk, acme)
+    assert followup.blocked_reason == "consent"
+    page = asked(lead, followup, shown=shown)
+    assert NO_CONSENT in page.text and "That still stands" not in page.text
+    assert "As things stand it would fire in an hour." in page.text
+    assert '<button class="danger" data-verb>Re-arm and record consent</button>' in page.html
+    answer = lead.follow(lead.press(page.form("/rearming"), **WHEN))
+    assert "Consent is recorded for this customer, in your name." in answer.text
+    [event] = desk.audit("contact.granted")
+    assert (event.actor_label, event.purpose) == ("lead@acme.test", "consent")
+    timeline = lead.open(f"{LIST}/{new_of(desk, followup)}").text
+    assert "Consent recorded by lead@acme.test: with the booking" in timeline
+    assert "Consent recorded" not in lead.open(f"{LIST}/{followup.id}").text
+
+
+def test_page_says_that_booking_again_records_consent_when_there_is_no_contact(desk, acme, lead):
+    text = lead.open(f"{LIST}/{unconsented(desk, acme).id}").text
+    assert "None on record; to book it again records it" in text and "Stops it" not in text
+
+
+def test_rearm_says_nothing_of_consent_when_there_is_a_contact(desk, acme, lead):
+    followup = cancelled(desk, acme)
+    page = asked(lead, followup, shown="panel")
+    assert "onsent" not in page.text
+    assert '<button class="primary" data-verb>Re-arm</button>' in page.html
+    new = lead.follow(lead.press(page.form("/rearming"), **WHEN))
+    assert "onsent is recorded" not in new.text and "Consent recorded" not in new.text
+    assert len(desk.audit("contact.granted")) == 1
+
+
+def test_rearm_is_a_conflict_when_it_would_record_a_consent_that_was_not_asked_about(desk, acme, lead):
+    followup = unconsented(desk, acme)
+    form = asked(lead, followup, shown="row").form("/rearming")
+    answer = lead.press(form, **WHEN, consent=None)
+    assert answer.status == 409
+    assert NO_CONSENT in answer.text
+    assert desk.audit("contact.granted") == []
+    # The page that answers has asked.
+    assert lead.press(answer.form("/rearming"), **WHEN).status == 303
 
 
 @pytest.mark.parametrize(
@@ -169,6 +274,9 @@ def test_rearm_is_refused_when_it_fired_or_waits(desk, acme, lead):
     desk.tell(lambda session: fire_due(session, declared=declared(), now=later, limit=100))
     answer = lead.press(form_of(lead, followup), **WHEN)
     assert answer.status == 409
+    assert "its task was not taken yet, and still may be, so it is never re-armed." in answer.text
+    desk.tell(lambda session: session.execute(update(AgentTask).values(status="dispatched")))
+    answer = lead.press(form_of(lead, followup), **WHEN)
     assert "its message may have gone out, so it is never re-armed" in answer.text
 
 
@@ -208,16 +316,21 @@ def test_rearm_shows_what_a_customer_wrote_as_text(desk, acme, lead):
     page = asked(lead, followup)
     assert "<script>alert" not in page.html
     answer = lead.press(form_of(lead, followup), htmx=True, **WHEN)
-    assert "<script>alert" not in lead.open(answer.headers["HX-Redirect"]).html
+    assert "Booked the follow-up" in answer.text and "<script>alert" not in answer.html
+    assert "<script>alert" not in lead.open(f"{LIST}/{new_of(desk, followup)}").html
 
 
-def test_row_and_page_lead_on_when_it_was_booked_again(desk, acme, lead):
+def test_row_and_page_lead_on_when_it_was_booked_again(desk, acme, lead, visitor):
     followup, other = cancelled(desk, acme), cancelled(desk, acme, customer="c-2")
-    answer = lead.press(form_of(lead, followup), **WHEN)
-    new = answer.headers["Location"]
+    lead.press(form_of(lead, followup), **WHEN)
+    new = f"{LIST}/{new_of(desk, followup)}"
+    lead.open(LIST)  # Takes the toast.
     rows = lead.open(f"{LIST}?tab=cancelled")
-    assert rows.text.count("booked again") == 1
+    assert rows.html.count(">Booked again<") == 1 and "booked again" not in rows.text
+    assert rows.links["Booked again"] == f"{new}?list=tab%3Dcancelled"
     assert f"{followup.id}/rearming" not in rows.html and f"{other.id}/rearming" in rows.html
+    # Who may only look has no place for acts, so that it stands beside the cause.
+    assert "by tests; booked again" in visitor("viewer").open(f"{LIST}?tab=cancelled").text
     page = lead.open(f"{LIST}/{followup.id}")
     assert page.html.count(f'href="{new}"') == 3
     assert page.links["Show it"] == new
@@ -247,9 +360,10 @@ def test_rearm_names_and_offers_the_earliest_time_when_the_ceiling_stops_it(desk
     earliest = (fired + timedelta(hours=24)).replace(second=0, microsecond=0) + timedelta(minutes=1)
     assert "message limit reached. That still stands" in page.text
     assert f"Earliest: tomorrow {earliest:%H:%M}." in page.text
+    assert "waits for then" not in page.text
     assert f'value="{earliest:%Y-%m-%dT%H:%M}"' in page.html
     at = f"{earliest:%Y-%m-%dT%H:%M}"
-    answer = lead.press(form_of(lead, followup), at=at, reason="asked to")
+    answer = lead.press(panel_form_of(lead, followup), at=at, reason="asked to")
     page = lead.follow(answer)
     assert page.text.count("The message limit is reached now, but not at its time.") == 2
 
@@ -257,7 +371,42 @@ def test_rearm_names_and_offers_the_earliest_time_when_the_ceiling_stops_it(desk
 def test_rearm_says_that_it_would_be_blocked_again_when_it_would(desk, acme, lead):
     followup = limited(desk, acme)
     soon = f"{clock.now() + timedelta(hours=3):%Y-%m-%dT%H:%M}"
-    page = lead.follow(lead.press(form_of(lead, followup), at=soon, reason="asked to"))
+    page = lead.follow(lead.press(panel_form_of(lead, followup), at=soon, reason="asked to"))
     says = "At its time it would be blocked again: message limit reached."
     assert page.text.count(says) == 2
     assert "As things stand it would be blocked" not in page.text
+
+
+def test_rearm_counts_what_waits_for_the_customer_already_when_it_names_the_earliest_time(
+    desk, acme, lead, config
+):
+    config.write_text(config.read_text().replace("2/24h", "1/24h"))
+    first, second = (cancelled(desk, acme, reason=reason) for reason in ("a", "b"))
+    at = (clock.now() + timedelta(hours=1)).replace(second=0, microsecond=0)
+    lead.press(panel_form_of(lead, first), at=f"{at:%Y-%m-%dT%H:%M}", reason="asked to")
+    page = asked(lead, second, shown="panel")
+    free = at + timedelta(hours=24, minutes=1)
+    assert "In an hour it would be blocked: message limit reached." in page.text
+    assert re.search(rf"Earliest: [\w ]+ {free:%H:%M}, since another one waits for then.", page.text)
+    assert f'value="{free:%Y-%m-%dT%H:%M}"' in page.html
+    soon = at + timedelta(minutes=10)
+    new = lead.follow(lead.press(page.form("/rearming"), at=f"{soon:%Y-%m-%dT%H:%M}", reason="asked to"))
+    says = "At its time it would be blocked again: message limit reached, another one waits for then."
+    assert new.text.count(says) == 2
+
+
+def test_rearm_says_in_the_toast_that_it_would_be_blocked_again_when_the_policy_stays_as_it_is(
+    desk, acme, lead
+):
+    answer = lead.press(form_of(lead, blocked(desk, acme)), htmx=True, **WHEN)
+    assert (
+        "At its time it would be blocked again: the policy can't be used, "
+        "unless the policy in desk.toml is corrected before." in answer.text
+    )
+
+
+def test_refused_question_leads_to_the_row_when_there_is_no_script(desk, acme, lead):
+    followup = cancelled(desk, acme)
+    form = form_of(lead, followup)
+    desk.followup(acme)
+    assert lead.press(form, **WHEN).links["Show it as it is now"] == f"{LIST}/{followup.id}"

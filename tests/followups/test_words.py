@@ -51,7 +51,7 @@ REFUSALS = [
     (
         lambda w: cancel(w, in_state(w, "fired").id),
         Conflict,
-        "This follow-up is fired, so it can't be cancelled.",
+        "This follow-up has fired, so it can't be cancelled.",
     ),
     (
         lambda w: reschedule(w, in_state(w, "cancelled").id, w.now + HOUR),
@@ -61,7 +61,7 @@ REFUSALS = [
     (
         lambda w: rearm(w, in_state(w, "fired").id, w.now + HOUR),
         Conflict,
-        "This follow-up fired: its message may have gone out, so it is never re-armed. Book a new one.",
+        "This follow-up has fired: its message may have gone out, so it is never re-armed. Book a new one.",
     ),
     (
         lambda w: rearm(w, w.book().id, w.now + HOUR),
