@@ -7,7 +7,9 @@ from desk_ui import (
     agents,
     audit,
     auth,
+    bulk,
     deliveries,
+    dev,
     endpoints,
     errors,
     followups,
@@ -37,8 +39,10 @@ def register(app: Flask) -> None:
     agents.register(app)
     sweeps.register(app)
     deliveries.register(app)
+    bulk.register(app)
     endpoints.register(app)
     search.register(app)
     keys.register(app)
     audit.register(app)
     settings.register(app)
+    dev.register(app)

@@ -168,6 +168,11 @@ class Listing(Generic[F, R]):
         raise NotImplementedError
 
     @property
+    def bulk(self) -> Any:
+        """What can be done to many of its rows at once, for a list that has such acts."""
+        return None
+
+    @property
     def beside(self) -> Sequence[object]:
         """What the list shows apart from its rows and notes, as far as it may change."""
         return ()

@@ -1,6 +1,8 @@
 """How times, states and reasons read: short, calm, specific."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from babel.dates import get_day_names, get_month_names
@@ -15,6 +17,7 @@ from models.operators import Role
 
 LOCALE = "en_GB"
 DAY = timedelta(days=1)
+EXACT_HOURS = 10
 # A list shows a hundred times and more, and formatting by pattern takes most of a page's time.
 _DAYS = dict(get_day_names("abbreviated", locale=LOCALE))
 _MONTHS = dict(get_month_names("abbreviated", locale=LOCALE))
@@ -54,6 +57,8 @@ AUDITED = {
     "followup.cancelled": _l("Cancelled"),
     "followup.fired": _l("Fired"),
     "followup.blocked": _l("Blocked"),
+    "followup.taken_on": _l("Taken on"),
+    "followup.let_go": _l("Let go"),
     "followup.lapsed": _l("Removed as long past"),
     "contact.granted": _l("May be contacted"),
     "contact.revoked": _l("Opted out"),
@@ -91,6 +96,8 @@ AUDITED = {
     "endpoint.secret_rotated": _l("Secret rotated"),
     "endpoint.tested": _l("Test event sent"),
     "endpoint.removed": _l("Endpoint removed"),
+    "delivery.taken_on": _l("Delivery taken on"),
+    "delivery.let_go": _l("Delivery let go"),
     "sweep.paused": _l("Sweep paused"),
     "sweep.resumed": _l("Sweep resumed"),
     "sweep.run_by_hand": _l("Sweep run by hand"),
@@ -129,6 +136,10 @@ REFUSED_ACTIONS = {
     "followup.cancelled": _l("Cancel refused"),
     "followup.rescheduled": _l("Reschedule refused"),
     "followup.rearmed": _l("Re-arm refused"),
+    "followup.taken_on": _l("Taking on refused"),
+    "followup.let_go": _l("Letting go refused"),
+    "delivery.taken_on": _l("Taking on of a delivery refused"),
+    "delivery.let_go": _l("Letting go of a delivery refused"),
     "delivery.rearmed": _l("Re-arm of a delivery refused"),
     "delivery.sent_now": _l("Sending ahead of time refused"),
     "operator.signed_in": _l("Sign-in refused"),
@@ -136,6 +147,7 @@ REFUSED_ACTIONS = {
 PURPOSES = {
     "conflict": _l("it had moved"),
     "role": _l("role does not allow it"),
+    "taken": _l("another was on it"),
     "opted_out": _l("the customer opted out"),
     "cancel_all": _l("all of this customer's were cancelled"),
     "consent": _l("with the booking"),
@@ -143,6 +155,14 @@ PURPOSES = {
     **{block.value: words for block, words in BLOCKS.items()},
 }
 
+SIGN_IN_PURPOSES = {
+    "password": _l("by password"),
+    "link": _l("by a link"),
+}
+REFUSED_SIGN_IN_PURPOSES = {
+    "password": _l("the password was wrong"),
+    "second_factor": _l("the code was wrong"),
+}
 CONTACT_PURPOSES = {
     "consent": _l("with the booking"),
     "silence_after_sends": _l("earlier messages had no reply"),
@@ -155,14 +175,17 @@ CONTACT_PURPOSES = {
 
 
 def span(length: timedelta) -> str:
-    """A length of time in its largest unit: `12 s`, `4 min`, `24 h`, `2 d`."""
+    """A length of time: `12 s`, `4 min`, `1 h 55 min`, `24 h`, `2 d`; below ten hours with its minutes."""
     seconds = int(abs(length).total_seconds())
     if seconds < 60:
         return _("%(n)s s", n=seconds)
     if seconds < 3_600:
         return _("%(n)s min", n=seconds // 60)
+    hours, minutes = seconds // 3_600, seconds // 60 % 60
+    if minutes and hours < EXACT_HOURS:
+        return _("%(hours)s h %(minutes)s min", hours=hours, minutes=minutes)
     if seconds < 2 * 86_400:
-        return _("%(n)s h", n=seconds // 3_600)
+        return _("%(n)s h", n=hours)
     return _("%(n)s d", n=number(seconds // 86_400))
 
 
@@ -252,12 +275,18 @@ def event_alone(name: str) -> str:
 
 def actor(kind: str, label: str) -> str:
     """Who did it, as a timeline tells it."""
+    if kind == ActorType.SYSTEM and label == "sign-in":
+        return _("the sign-in page")
     if kind == ActorType.SYSTEM:
         return _("the sweep “%(name)s”", name=SWEEPS[label]) if label in SWEEPS else label
     return _("%(name)s over the API", name=label) if kind == ActorType.API else label
 
 
-def purpose(code: str | None, action: str = "") -> str:
+def purpose(code: str | None, action: str = "", refused: bool = False) -> str:
     """A stored reason in words, or as it is stored; of a contact the same codes say how it came about."""
-    known = {**PURPOSES, **CONTACT_PURPOSES} if action.startswith("contact.") else PURPOSES
+    known: Mapping[str, Any] = PURPOSES
+    if action.startswith("contact."):
+        known = {**PURPOSES, **CONTACT_PURPOSES}
+    elif action == "operator.signed_in":
+        known = {**PURPOSES, **(REFUSED_SIGN_IN_PURPOSES if refused else SIGN_IN_PURPOSES)}
     return str(known.get(code, code)) if code else ""

@@ -11,14 +11,18 @@ from flask import g, url_for
 from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
 
-from desk_ui import words
+from desk_ui import refreshing, words
+from desk_ui.bulk.kinds import Offered
 from desk_ui.deliveries import answers, queries
 from desk_ui.deliveries.queries import Filters, Row, Tab
+from desk_ui.handling import marks
+from desk_ui.handling.marks import On
 from desk_ui.listing import Listing
 from desk_ui.marks import Mark
 from desk_ui.permissions import Permission, refusal
 from desk_ui.translating import gettext as _
-from models import deliveries, endpoint_urls
+from models import deliveries, delivery_needs, endpoint_urls
+from models.base import db
 from models.deliveries import WAITING, State
 from models.endpoints import EndpointState
 from models.errors import Conflict
@@ -151,10 +155,11 @@ class Line:
     url: str
     rearm_url: str | None
     send_url: str | None
+    on: On | None
 
 
-def line(row: Row, *, gone: bool = False, query: str = "") -> Line:
-    """`query` is the list that leads to the row, to come back to."""
+def line(row: Row, *, gone: bool = False, query: str = "", on: On | None = None) -> Line:
+    """`query` is the list that leads to the row, to come back to; `on` is who is on it."""
     tenant, given = g.tenant.key, query or None
     named, place = about(row)
     removed = row.endpoint_state == EndpointState.REMOVED
@@ -181,6 +186,7 @@ def line(row: Row, *, gone: bool = False, query: str = "") -> Line:
         send_url=None
         if gone or refusal_to_send(row)
         else url_for("deliveries.send", tenant=tenant, delivery_id=row.id),
+        on=on,
     )
 
 
@@ -200,10 +206,15 @@ class ListView(Listing[Filters, Row]):
     }
 
     choices: list[tuple[UUID, str, str]] = field(kw_only=True, default_factory=list)
+    left: frozenset[int] = frozenset()
 
     @cached_property
     def may_act(self) -> bool:
         return refusal(Permission.ACT_ON_DELIVERIES) is None
+
+    @cached_property
+    def bulk(self) -> Offered:
+        return Offered("deliveries", self.filters.tab, may=self.has_acts, rows=self.page.rows)
 
     @property
     def has_acts(self) -> bool:
@@ -240,9 +251,22 @@ class ListView(Listing[Filters, Row]):
 
     @property
     def lines(self) -> Iterator[Line]:
-        states = self.filters.tab.states
         for row in self.page.rows:
-            yield line(row, gone=row.state not in states, query=self.query)
+            yield line(row, gone=self._is_gone(row), query=self.query, on=self.on.get(row.id))
+
+    @cached_property
+    def on(self) -> dict[int, On]:
+        """Who is on those that need a person."""
+        rows = self.page.rows
+        wanting = [row.id for row in rows if delivery_needs.needs_a_person(row.state, row.endpoint_state)]
+        return marks.those_on(db.session(), "delivery", wanting)
+
+    def _is_gone(self, row: Row) -> bool:
+        return row.state not in self.filters.tab.states or row.id in self.left
+
+    def sign_of(self, row: Row) -> str:
+        shown = row.version, row.endpoint_state, when(row), aside(row), answer(row)
+        return refreshing.sign(*shown, g.zone, self._is_gone(row), self.has_acts, self.on.get(row.id))
 
     @staticmethod
     def _no_endpoint() -> tuple[str, ...]:

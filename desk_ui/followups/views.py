@@ -11,16 +11,21 @@ from markupsafe import Markup
 
 from desk_ui import refreshing, words
 from desk_ui.addresses import asking, in_tenant
-from desk_ui.followups import asides, next_run, queries
+from desk_ui.bulk.kinds import Offered
+from desk_ui.followups import asides, asked, next_run, queries
+from desk_ui.followups.asked import Task
 from desk_ui.followups.queries import Entry, Filters, Row, Scene, Tab
 from desk_ui.followups.waiting import Waiting
+from desk_ui.handling import marks
+from desk_ui.handling.marks import On
 from desk_ui.listing import Listing
 from desk_ui.permissions import Permission, refusal
 from desk_ui.rows import Shape, slot
 from desk_ui.translating import gettext as _
 from desk_ui.translating import lazy_gettext as _l
+from models.base import db
 from models.errors import Conflict
-from models.followups.records import REARMABLE, Block, FollowUp, Status
+from models.followups.records import REARMABLE, UNFINISHED, Block, FollowUp, Status
 
 NIL = UUID(int=0)
 TABS = {
@@ -41,9 +46,10 @@ class Mark:
     word: str
 
 
-def mark(row: Row | FollowUp, *, overdue: bool = False, held: bool = False, unfinished: bool = False) -> Mark:
-    if row.status == Status.FIRED and unfinished:
-        return Mark("half", "warn", _("Fired, task not finished"))
+def mark(row: Row | FollowUp, *, overdue: bool = False, held: bool = False, wants: str = "") -> Mark:
+    """`wants` says in words what is to be looked at of the task of a fired one."""
+    if row.status == Status.FIRED and wants:
+        return Mark("half", "warn", wants)
     if row.status == Status.PENDING:
         if overdue:
             return Mark("triangle", "bad", _("Overdue"))
@@ -115,6 +121,8 @@ class Stands(NamedTuple):
     again: bool
     left: bool
     taken: bool
+    on: bool
+    wants: str
 
 
 @dataclass(frozen=True)
@@ -149,6 +157,10 @@ class ListView(Listing[Filters, Row]):
     def may_act(self) -> bool:
         return refusal(Permission.ACT_ON_FOLLOWUPS) is None
 
+    @cached_property
+    def bulk(self) -> Offered:
+        return Offered("followups", self.filters.tab, may=self.has_acts, rows=self.page.rows)
+
     @property
     def has_acts(self) -> bool:
         return self.filters.tab is not Tab.FIRED and self.may_act
@@ -167,7 +179,12 @@ class ListView(Listing[Filters, Row]):
 
     @property
     def later(self) -> str:
-        return _("Later ones") if self.filters.tab.waits else super().later
+        return _("Later ones") if self.filters.oldest_first else super().later
+
+    @property
+    def order(self) -> str:
+        by_task = self.filters.oldest_first and not self.filters.tab.waits
+        return _("longest waiting first") if by_task else super().order
 
     @property
     def blocks(self) -> list[tuple[str, str]]:
@@ -181,17 +198,27 @@ class ListView(Listing[Filters, Row]):
         """The page of one follow-up, which leads back to this list."""
         return self.addresses.shown.replace(slot("id"), str(followup_id))
 
-    def drawn(self, row: Callable[[str, bool, Mark, bool], str]) -> Markup:
-        """The rows. The template's `row(acts, gone, mark, taken)` draws the shape of those that stand alike."""
+    def drawn(self, row: Callable[[str, bool, Mark, bool, bool], str]) -> Markup:
+        """The rows. The template's `row(acts, gone, mark, taken, on)` draws the shape of those alike."""
         shapes: dict[Stands, Shape] = {}
         found = []
         for one in self.page.rows:
             stands = self._stands(one)
             if stands not in shapes:
-                seen = mark(one, overdue=stands.late, held=stands.rests, unfinished=stands.late)
-                shapes[stands] = Shape(row(*self._kind(one, stands), seen, stands.taken))
+                seen = mark(one, overdue=stands.late, held=stands.rests, wants=stands.wants)
+                shapes[stands] = Shape(row(*self._kind(one, stands), seen, stands.taken, stands.on))
             found.append(shapes[stands].filled(self._values(one)))
         return Markup("".join(found))
+
+    @cached_property
+    def on(self) -> dict[UUID, On]:
+        """Who is on those that need a person."""
+        wanting = [row.id for row in self.page.rows if self._wants_a_person(row)]
+        return marks.those_on(db.session(), "followup", wanting)
+
+    def _wants_a_person(self, row: Row) -> bool:
+        again, waits = row.id in self.again, row.id in self.unfinished
+        return self.scene.wants_a_person(row, booked_again=again, task_waits=waits)
 
     @property
     def next_run(self) -> Markup:
@@ -202,13 +229,18 @@ class ListView(Listing[Filters, Row]):
         late = row.overdue if row.status == Status.PENDING else row.id in self.unfinished
         left = row.status != self.filters.tab.status or row.id in self.left
         taken = not left and asides.awaits_a_run(row, self.scene)
-        return Stands(row.status, late, row.held or self.scene.paused, row.id in self.again, left, taken)
+        on = row.id in self.on
+        rests, again = row.held or self.scene.paused, row.id in self.again
+        task = self.tasks.get(row.id)
+        wants = (task.wants(self.scene.waiting_since) if task else None) or ""
+        return Stands(row.status, late, rests, again, left, taken, on, wants)
 
     def sign_of(self, row: Row) -> str:
         stands = self._stands(row)
         # When one that fired was due is not said where that is when it fired: that changes as time passes.
-        said = "" if row.status == Status.FIRED and not stands.late else self._asides[row.id]
-        return refreshing.sign(row.version, *stands, self._when(row), said, self.has_acts)
+        said = "" if row.status == Status.FIRED and not stands.wants else self._asides[row.id]
+        shown = row.version, *stands, self._when(row), said, self.on.get(row.id)
+        return refreshing.sign(*shown, self.scene.zone, self.has_acts)
 
     @property
     def beside(self) -> Sequence[object]:
@@ -220,11 +252,14 @@ class ListView(Listing[Filters, Row]):
         return refreshing.sign(*(f"{task.id} {task.status}" for task in tasks))
 
     @cached_property
-    def unfinished(self) -> frozenset[UUID | None]:
+    def tasks(self) -> dict[UUID, Task]:
+        """Of the fired ones on this page, the tasks that want looking at."""
+        return asked.wanting(db.session(), self.scene, self.page.rows)
+
+    @property
+    def unfinished(self) -> frozenset[UUID]:
         """The fired ones on this page whose task waits for too long."""
-        if self.filters.task and self.filters.tab is Tab.FIRED:
-            return frozenset(row.id for row in self.page.rows)
-        return frozenset(task.followup_id for task in self.waiting.tasks) if self.waiting else frozenset()
+        return frozenset(id for id, task in self.tasks.items() if task.status in UNFINISHED)
 
     @staticmethod
     def _kind(row: Row, stands: Stands) -> tuple[str, bool]:
@@ -239,10 +274,15 @@ class ListView(Listing[Filters, Row]):
 
     def _values(self, row: Row) -> dict[str, object]:
         at, zone = self._when(row), self.scene.zone
+        on = marks.values(self.on.get(row.id), self.scene.now, zone) if self.on else {}
         return {
+            **on,
             "id": row.id,
             "at": at.isoformat(),
-            "when": words.relative(at, self.scene.now, zone),
+            "when": self._due(at)
+            if row.status == Status.PENDING
+            else words.relative(at, self.scene.now, zone),
+            "past": _("due {}") if row.status == Status.PENDING else "",
             "exact": words.exact(at, zone),
             "aside": self._asides[row.id],
             "again": self.again.get(row.id, ""),
@@ -254,12 +294,16 @@ class ListView(Listing[Filters, Row]):
             "version": row.version,
         }
 
+    def _due(self, at: datetime) -> str:
+        when = words.relative(at, self.scene.now, self.scene.zone)
+        return _("due {}").format(when) if at < self.scene.now else when
+
     @cached_property
     def _asides(self) -> dict[UUID, str]:
         return {row.id: self._aside(row) for row in self.page.rows}
 
     def _aside(self, row: Row) -> str:
-        said = asides.aside(row, self.scene)
+        said = asides.aside(row, self.scene, self.tasks.get(row.id))
         # Where there are acts, it stands in their place.
         if row.id not in self.again or self.has_acts:
             return said

@@ -22,7 +22,7 @@ document.addEventListener("htmx:error", (event) => {
 
 document.addEventListener("htmx:after:request", (event) => {
   const ctx = event.detail.ctx;
-  if (!acts(ctx) || ![200, 409].includes(ctx.response.status)) return;
+  if (!acts(ctx) || ctx.sourceElement?.matches("[data-asks]") || ![200, 409].includes(ctx.response.status)) return;
   for (const id of ["tabs", "needs"]) {
     const place = document.getElementById(id);
     if (place) place.dispatchEvent(new CustomEvent("acted"));

@@ -1,0 +1,110 @@
+"""What can be done in bulk, as the console offers it: each area has its kinds, in its own words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from flask import g
+
+from desk_ui import words
+from desk_ui.addresses import in_tenant
+from desk_ui.asking import Field
+from desk_ui.bulk.selecting import Selection
+from desk_ui.permissions import Permission
+from models.bulk_operations import Rows
+from models.bulk_running import Verb
+
+KINDS: dict[str, "Kind"] = {}
+
+
+class Kind:
+    """One verb over the rows of one list. `noun` names it in addresses; in words, `{}` is the number."""
+
+    verb: ClassVar[Verb]
+    noun: ClassVar[str]
+    area: ClassVar[str]
+    endpoint: ClassVar[str]
+    permission: ClassVar[Permission]
+    tabs: ClassVar[frozenset[Any]]
+
+    name: ClassVar[Any]
+    one: ClassVar[Any]
+    many: ClassVar[Any]
+    every: ClassVar[Any]
+    begun: ClassVar[Any]
+    done_one: ClassVar[Any]
+    done_many: ClassVar[Any]
+
+    def on(self, number: int) -> str:
+        """`Cancel 12 follow-ups`."""
+        return str(self.one) if number == 1 else str(self.many).format(words.number(number))
+
+    def done(self, number: int) -> str:
+        """`Cancelled 12 follow-ups.`"""
+        return str(self.done_one) if number == 1 else str(self.done_many).format(words.number(number))
+
+    def rows(self, selection: Selection) -> Rows:
+        """The rows of the tenant at hand that `selection` means. Raises `Invalid`."""
+        raise NotImplementedError
+
+    def narrowed(self, query: str) -> str:
+        """The list's tab and filters in words."""
+        raise NotImplementedError
+
+    def sample(self, rows: Rows) -> Sequence[str]:
+        """The first few of them, each in one line."""
+        raise NotImplementedError
+
+    def says(self, number: int, selection: Selection) -> Sequence[str]:
+        """What will happen, and whether it can be taken back."""
+        raise NotImplementedError
+
+    def fields(self) -> Sequence[Field]:
+        """What it needs to know beside the reason."""
+        return ()
+
+    def options(self, form: Mapping[str, str]) -> dict[str, Any]:
+        """The same as the operation keeps it. Raises `Invalid`."""
+        return {}
+
+    def told(self, options: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        """Those options as the page of the operation tells them."""
+        return ()
+
+    def named(self, ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+        """The rows with these ids that are still there: in words, and the address of their page."""
+        raise NotImplementedError
+
+    def as_id(self, row_id: str) -> UUID | int:
+        """The id of an item's row, in whatever way the database writes it."""
+        return self.verb.id(row_id)
+
+
+def add(*kinds: Kind) -> None:
+    """An area says what can be done in bulk to its rows."""
+    KINDS.update({kind.verb.name: kind for kind in kinds})
+
+
+def offered(area: str, tab: Any) -> list[Kind]:
+    """What can be done to the rows of a tab; a verb that can't apply there is absent."""
+    return [kind for kind in KINDS.values() if kind.area == area and tab in kind.tabs]
+
+
+class Offered:
+    """What a list offers to do in bulk: a part of each list page whose rows can be selected."""
+
+    def __init__(self, area: str, tab: Any, *, may: bool, rows: Sequence[Any]) -> None:
+        self.kinds = offered(area, tab) if may and rows else []
+        self.area = area
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds)
+
+    @property
+    def url(self) -> str:
+        return in_tenant(f"{self.area}.ask_bulk")
+
+    @property
+    def seen(self) -> str:
+        """When the list was read, as its form says it."""
+        return str(g.now.isoformat())

@@ -1,0 +1,205 @@
+"""Asking about many rows, and doing it: what was confirmed and no more, at once or by a worker."""
+
+from collections.abc import Sequence
+from functools import partial
+from urllib.parse import parse_qsl
+
+from flask import abort, current_app, g, make_response, request, url_for
+from flask_babel import gettext as _
+from markupsafe import Markup
+from werkzeug.wrappers import Response
+
+from desk_ui import asking, words
+from desk_ui.acting import Action, back_or, perform
+from desk_ui.addresses import in_tenant
+from desk_ui.asking import Ask, Field
+from desk_ui.bulk.kinds import Kind
+from desk_ui.bulk.selecting import Selection
+from desk_ui.paging import TooSlow, time_limit
+from desk_ui.permissions import actor
+from desk_ui.requests import settings_of
+from jobs import bulk, wake
+from models import bulk_operations
+from models.base import db, read_only
+from models.bulk_operations import MOST, REASON_LENGTH, BulkOperation, Rows
+from models.errors import Conflict, Invalid
+from models.transactions import after_commit, commit
+
+# So many are done while the person waits.
+AT_ONCE = 100
+# More are confirmed by typing how many.
+UNTYPED = 100
+
+
+def ask(kinds: Sequence[Kind]) -> Response:
+    """The question about what is selected in a list, whose button says which of `kinds` is meant."""
+    wanted = request.form.get("do") or request.form.get("all_of")
+    kind = next((one for one in kinds if one.noun == wanted), None)
+    if kind is None:
+        abort(404)
+    with read_only():
+        asked = _asked(kind)
+        return make_response(asking.show(asked), 422 if asked.refusal else 200)
+
+
+def start(kind: Kind) -> Response:
+    """Do `kind` to what was selected and confirmed."""
+    return perform(
+        Action(
+            name="bulk.started",
+            resource=("bulk", ""),
+            act=partial(_begin, kind),
+            done=partial(_done, kind),
+            back=_back,
+            ask=partial(_asked, kind),
+        )
+    )
+
+
+def _asked(kind: Kind) -> Ask:
+    try:
+        selection = Selection.of(request.form, kind.verb.id)
+        rows = None if selection.is_empty else kind.rows(selection)
+        number = _count(rows) if rows is not None else 0
+    except (Invalid, TooSlow) as fault:
+        return _refused(kind, fault.detail)
+    if rows is None:
+        return _refused(kind, _("Nothing is selected. Tick the rows that you mean, or take all that match."))
+    if number == 0:
+        return _refused(kind, _("None of them is left as you saw it. Reload the list and select again."))
+    return Ask(
+        title=kind.on(number),
+        says=[_which(number, selection), *kind.says(number, selection)],
+        facts=[(str(_("In")), kind.narrowed(selection.query))],
+        sample=kind.sample(rows),
+        rest=max(0, number - 5),
+        fields=[*kind.fields(), *_reason(), *_typed(number)],
+        verb=kind.on(number),
+        kind="danger",
+        url=in_tenant(kind.endpoint),
+        back=_list(kind),
+        hidden={**selection.hidden, "number": str(number)},
+    )
+
+
+def _refused(kind: Kind, why: str) -> Ask:
+    return Ask(
+        title=str(kind.name), verb=str(kind.name), url=in_tenant(kind.endpoint), back=_list(kind), refusal=why
+    )
+
+
+def _list(kind: Kind) -> str:
+    given = request.form.get("list", "")
+    return in_tenant(f"{kind.area}.index") + (f"?{given}" if given else "")
+
+
+def _count(rows: Rows) -> int:
+    with time_limit(db.session(), settings_of(current_app).statement_timeout):
+        return bulk_operations.count(db.session(), rows)
+
+
+def _which(number: int, selection: Selection) -> str:
+    if selection.seen is None:
+        return _("Those that you selected. One that changed since you saw it is left as it is.")
+    if number == MOST:
+        which = _("The first %(n)s that match.", n=words.number(MOST))
+    else:
+        which = _("All that match and did not change since the list was read.")
+    return _(
+        "%(which)s Read at %(at)s; each is looked at again at its turn, and left as it is where it changed.",
+        which=which,
+        at=words.clock_with_seconds(selection.seen, g.zone),
+    )
+
+
+def _reason() -> list[Field]:
+    hint = _("It is kept in the audit, with each of them.")
+    return [Field("reason", _("Why"), longest=REASON_LENGTH, hint=hint)]
+
+
+def _typed(number: int) -> list[Field]:
+    if number <= UNTYPED:
+        return []
+    label = _("Type %(n)s to confirm how many", n=words.number(number))
+    return [Field("typed", label, longest=10)]
+
+
+def _begin(kind: Kind) -> BulkOperation:
+    """Take down what is meant; do it, where it is little. Raises `Invalid`, `Conflict`."""
+    selection = Selection.of(request.form, kind.verb.id)
+    if selection.is_empty:
+        raise Invalid("row", _("is missing; nothing is selected"))
+    operation = _take_down(kind, selection, _confirmed())
+    at_once = operation.requested <= AT_ONCE
+    if not at_once:
+        after_commit(db.session(), f"bulk {operation.id}", partial(wake.wake_bulk, operation.id))
+    commit(db.session(), "console.bulk.begin")
+    if at_once:
+        bulk.go_on(db.session(), operation.id, most=AT_ONCE + 1)
+    return bulk_operations.get(db.session(), g.tenant.id, operation.id)
+
+
+def _take_down(kind: Kind, selection: Selection, confirmed: int) -> BulkOperation:
+    session = db.session()
+    options = kind.options(request.form)
+    rows = kind.rows(selection)
+    try:
+        with time_limit(session, settings_of(current_app).statement_timeout):
+            return bulk_operations.begin(
+                session,
+                g.tenant.id,
+                kind.verb.name,
+                rows,
+                confirmed=confirmed,
+                reason=request.form.get("reason", "").strip(),
+                actor=actor(),
+                now=g.now,
+                filters=dict(_filters_of(selection)),
+                options=options,
+                watermark=selection.seen,
+            )
+    except TooSlow as fault:
+        raise Conflict(fault.detail) from fault
+
+
+def _filters_of(selection: Selection) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in parse_qsl(selection.query) if name != "after"]
+
+
+def _confirmed() -> int:
+    """The number that the question named; typed again where it is a large one. Raises `Invalid`."""
+    number = _number(request.form.get("number", ""), "number")
+    if number > UNTYPED:
+        given = request.form.get("typed", "")
+        if _number(given.replace(",", "").replace(" ", ""), "typed", number) != number:
+            raise Invalid("typed", _("must be %(n)s, the number of them", n=words.number(number)))
+    return number
+
+
+def _number(text: str, field: str, wanted: int | None = None) -> int:
+    if text.strip().isascii() and text.strip().isdigit() and len(text) < 10 and int(text) > 0:
+        return int(text)
+    if wanted is None:
+        raise Invalid(field, _("is missing; go back to the list and select again"))
+    raise Invalid(field, _("must be %(n)s, the number of them", n=words.number(wanted)))
+
+
+def _done(kind: Kind, operation: BulkOperation) -> str:
+    if operation.waiting:
+        return str(kind.begun).format(words.number(operation.requested))
+    said = kind.done(operation.done) if operation.done else _("Nothing was done.")
+    if operation.not_done:
+        said = _("%(said)s %(n)s could not be done.", said=said, n=words.number(operation.not_done))
+    link = Markup('<a href="%s">%s</a>') % (place_of(operation), _("Show the result"))
+    return Markup("%s %s") % (said, link)
+
+
+def _back(operation: BulkOperation | None) -> str:
+    """The list where all is done, else what became of it."""
+    if operation is None or not (operation.waiting or operation.not_done):
+        return back_or(url_for("bulk.index", tenant=g.tenant.key))
+    return place_of(operation)
+
+
+def place_of(operation: BulkOperation) -> str:
+    return url_for("bulk.show", tenant=g.tenant.key, operation_id=operation.id)

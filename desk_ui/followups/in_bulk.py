@@ -1,0 +1,175 @@
+"""What can be done to many follow-ups at once, in words, and the views that ask about it and do it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+from flask import g, url_for
+from sqlalchemy import ColumnElement, select
+from werkzeug.wrappers import Response
+
+from desk_ui import local_time, words
+from desk_ui.asking import Field
+from desk_ui.bulk import commands, starting
+from desk_ui.bulk.kinds import Kind, add
+from desk_ui.bulk.selecting import Selection
+from desk_ui.followups import queries, routes
+from desk_ui.followups.queries import Filters, Tab
+from desk_ui.followups.views import TABS, ListView
+from desk_ui.listing import Asked
+from desk_ui.paging import Page
+from desk_ui.permissions import Permission, requires
+from desk_ui.translating import gettext as _
+from desk_ui.translating import lazy_gettext as _l
+from models.base import db, table_of
+from models.bulk_operations import Rows
+from models.clock import iso, parse_time
+from models.errors import Invalid
+from models.followups import booking, in_bulk
+from models.followups.records import FollowUp
+
+LATER = timedelta(hours=1)
+SHOWN = 5
+_OF = table_of(FollowUp).c
+
+
+class _OfFollowUps(Kind):
+    area = "followups"
+    permission = Permission.ACT_ON_FOLLOWUPS
+
+    def takes(self) -> ColumnElement[bool]:
+        """The rows that the verb can be done to."""
+        raise NotImplementedError
+
+    def rows(self, selection: Selection) -> Rows:
+        filters: Filters = selection.filters(Filters)
+        if filters.tab not in self.tabs:
+            raise Invalid("list", _("holds what this can't be done to"))
+        order = queries.order_of(filters.tab)
+        by = (order, _OF.id) if filters.tab.waits else (order.desc(), _OF.id.desc())
+        if selection.seen is None:
+            query = select(_OF.id, selection.version(_OF.id).label("version"))
+            return Rows(query.where(_OF.tenant_id == g.tenant.id, selection.among(_OF.id)), by)
+        scene = routes.scene_at_hand()
+        matching = queries.selected(scene, filters, None).with_only_columns(_OF.id, _OF.version)
+        matching = matching.where(_OF.updated_at <= selection.seen, self.takes()).order_by(None).limit(None)
+        return Rows(matching.params(queries.values(scene, filters)), by)
+
+    def narrowed(self, query: str) -> str:
+        asked = Asked.of(Filters, dict(parse_qsl(query)))
+        view = ListView(asked, Page([], None), [], scene=routes.scene_at_hand())
+        tab = str(TABS[asked.filters.tab][0])
+        return ", ".join([tab, *(f"{name}: {value}" for name, value, _url in view.chips)])
+
+    def sample(self, rows: Rows) -> Sequence[str]:
+        first = rows.first(SHOWN).subquery()
+        query = select(_OF.customer, _OF.reason, _OF.due_at).where(_OF.tenant_id == g.tenant.id)
+        query = query.where(_OF.id.in_(select(first.c.id))).order_by(*rows.by)
+        return [
+            f"{customer}, {reason}, {words.relative(due_at, g.now, g.zone)}"
+            for customer, reason, due_at in db.session().execute(query)
+        ]
+
+    def named(self, ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+        found = {UUID(id): id for id in ids}
+        query = select(_OF.id, _OF.customer, _OF.reason).where(
+            _OF.tenant_id == g.tenant.id, _OF.id.in_(list(found))
+        )
+        return {
+            found[id]: (
+                f"{customer}, {reason}",
+                url_for("followups.show", tenant=g.tenant.key, followup_id=id),
+            )
+            for id, customer, reason in db.session().execute(query)
+        }
+
+
+class Cancel(_OfFollowUps):
+    verb = in_bulk.CANCEL
+    noun = "cancellation"
+    endpoint = "followups.bulk_cancel"
+    tabs = frozenset({Tab.PENDING, Tab.OVERDUE})
+    name = _l("Cancel follow-ups")
+    one, many = _l("Cancel 1 follow-up"), _l("Cancel {} follow-ups")
+    every = _l("Cancel all that match")
+    begun = _l("Cancelling {} follow-ups.")
+    done_one, done_many = _l("Cancelled 1 follow-up."), _l("Cancelled {} follow-ups.")
+
+    def takes(self) -> ColumnElement[bool]:
+        return in_bulk.cancellable()
+
+    def says(self, number: int, selection: Selection) -> Sequence[str]:
+        one = _("It does not fire, and its customer is not written to.")
+        return [
+            one if number == 1 else _("They do not fire, and their customers are not written to."),
+            _("It can't be undone; what was cancelled can be re-armed, for another time."),
+            *_by_itself(number),
+        ]
+
+
+class Rearm(_OfFollowUps):
+    verb = in_bulk.REARM
+    noun = "rearming"
+    endpoint = "followups.bulk_rearm"
+    tabs = frozenset({Tab.BLOCKED, Tab.CANCELLED})
+    name = _l("Re-arm follow-ups")
+    one, many = _l("Re-arm 1 follow-up"), _l("Re-arm {} follow-ups")
+    every = _l("Re-arm all that match")
+    begun = _l("Re-arming {} follow-ups.")
+    done_one, done_many = _l("Re-armed 1 follow-up."), _l("Re-armed {} follow-ups.")
+
+    def takes(self) -> ColumnElement[bool]:
+        return in_bulk.rearmable()
+
+    def says(self, number: int, selection: Selection) -> Sequence[str]:
+        return [
+            _("Each is booked anew for the time below, and judged by the policy then."),
+            _("Left as they are: those booked again already, and those whose customer opted out."),
+            _("What is booked can be cancelled until it fires."),
+            *_by_itself(number),
+        ]
+
+    def fields(self) -> Sequence[Field]:
+        hint = _("In %(zone)s, at least 5 minutes ahead; the same for all of them.", zone=g.zone)
+        at = local_time.typed(g.now + LATER, g.zone)
+        return [Field("at", _("When"), kind="datetime-local", value=at, hint=hint)]
+
+    def options(self, form: Mapping[str, str]) -> dict[str, Any]:
+        at = local_time.instant("at", form.get("at", ""), g.zone)
+        booking.check_ahead(at, g.now)
+        return {"at": iso(at)}
+
+    def told(self, options: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        return [(_("For"), words.exact(parse_time(str(options["at"]), "at"), g.zone))]
+
+
+def _by_itself(number: int) -> Iterable[str]:
+    if number > starting.AT_ONCE:
+        yield _("A worker does it; its page shows how far it is, and can stop it.")
+
+
+CANCEL, REARM = Cancel(), Rearm()
+add(CANCEL, REARM)
+
+
+@requires(Permission.ACT_ON_FOLLOWUPS, action="bulk.started", resource="bulk")
+def ask_bulk() -> Response:
+    """What is to be done to the selected ones; changes nothing."""
+    return starting.ask([CANCEL, REARM])
+
+
+@requires(Permission.ACT_ON_FOLLOWUPS, action="bulk.started", resource="bulk")
+def bulk_cancel() -> Response:
+    return starting.start(CANCEL)
+
+
+@requires(Permission.ACT_ON_FOLLOWUPS, action="bulk.started", resource="bulk")
+def bulk_rearm() -> Response:
+    return starting.start(REARM)
+
+
+@requires(Permission.ACT_ON_FOLLOWUPS, action="bulk.stopped", resource="bulk", argument="operation_id")
+def bulk_stop(operation_id: UUID) -> Response:
+    return commands.stop("followups", operation_id)
