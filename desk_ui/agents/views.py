@@ -40,7 +40,7 @@ class Agent:
         if not self.declared:
             return Mark("square", "bad", _("Not declared"))
         if self.parsed.faults:
-            return Mark("triangle", "bad", _("Policy faulty"))
+            return Mark("triangle", "bad", _("Policy can't be used"))
         return Mark("pause", "warn", _("On hold")) if self.held else Mark("disc", "good", _("At work"))
 
     @property

@@ -24,10 +24,10 @@ def aside(row: Row, scene: Scene, task: Task | None = None) -> str:
 
 def _of_task(task: Task, scene: Scene) -> str:
     """Since when its task has been so; how it stands is the mark of the row."""
-    when = words.relative(task.updated_at, scene.now, scene.zone)
+    at = words.day_and_time(task.updated_at, scene.now, scene.zone)
     if task.status == TaskStatus.QUEUED:
-        return _("since %(when)s", when=when)
-    return _("taken %(when)s", when=when) if task.status == TaskStatus.DISPATCHED else when
+        return _("no agent took it since %(at)s", at=at)
+    return _("taken %(at)s", at=at) if task.status == TaskStatus.DISPATCHED else _("failed %(at)s", at=at)
 
 
 def _when_it_was_due(row: Row, scene: Scene) -> str:

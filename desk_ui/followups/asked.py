@@ -10,9 +10,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from desk_ui import words
-from desk_ui.followups.queries import Entry
+from desk_ui.followups.queries import Entry, Row, Scene
 from models.actors import ActorType
-from models.followups.records import UNFINISHED, AgentTask, FollowUp, TaskEvent, TaskStatus
+from models.followups.records import UNFINISHED, AgentTask, FollowUp, Status, TaskEvent, TaskStatus
 from models.tenants import Tenant
 
 
@@ -29,10 +29,10 @@ class Task:
     def wants(self, before: datetime) -> str | None:
         """What to look at: that it failed, or waits since before `before`; None where all is well."""
         if self.status == TaskStatus.FAILED:
-            return _("Fired, its task failed")
+            return _("Task failed")
         if self.status not in UNFINISHED or self.updated_at > before:
             return None
-        return _("Fired, not taken") if self.status == TaskStatus.QUEUED else _("Fired, not finished")
+        return _("Not taken") if self.status == TaskStatus.QUEUED else _("Not finished")
 
 
 def task_of(session: Session, tenant: Tenant, followup: FollowUp) -> tuple[Task | None, list[Entry]]:
@@ -54,6 +54,18 @@ def task_of(session: Session, tenant: Tenant, followup: FollowUp) -> tuple[Task 
     ).all()
     reason = events[-1].reason if events else None
     return Task(*found, reason), [_entry(event) for event in events]
+
+
+def wanting(session: Session, scene: Scene, rows: Sequence[Row]) -> dict[UUID, Task]:
+    """The tasks of these, at most a page of them, that want looking at, by the id of the follow-up."""
+    made_by = {row.task_id: row.id for row in rows if row.status == Status.FIRED and row.task_id is not None}
+    if not made_by:
+        return {}
+    query = select(AgentTask.id, AgentTask.status, AgentTask.created_at, AgentTask.updated_at).where(
+        AgentTask.tenant_id == scene.tenant.id, AgentTask.id.in_(made_by)
+    )
+    found = [Task(*columns) for columns in session.execute(query)]
+    return {made_by[task.id]: task for task in found if task.wants(scene.waiting_since)}
 
 
 def _entry(event: TaskEvent) -> Entry:

@@ -70,6 +70,11 @@ class Filters(filters.Filters):
     since: str | None = None
     until: str | None = None
 
+    @property
+    def oldest_first(self) -> bool:
+        """Of what waits for somebody, the longest waiting comes first."""
+        return _is_oldest_first(self.tab, frozenset(self.narrows))
+
 
 class Row(NamedTuple):
     """One follow-up as a list shows it; of fifty a page, tuples are by far the quickest to make."""
@@ -90,6 +95,7 @@ class Row(NamedTuple):
     cancelled_by: str | None
     fired_at: datetime | None
     updated_at: datetime
+    task_id: UUID | None
     overdue: bool = False
     held: bool = False
     zone: str | None = None
@@ -126,6 +132,12 @@ class Scene(Standing):
         found = cls.of(session, tenant, declared, sweeps(declared)["fire_followups"].interval, now)
         return replace(found, zone=zone, attention_after=attention_after)
 
+    def wants_a_person(self, row: Row, *, booked_again: bool, task_waits: bool) -> bool:
+        """Whether it is overdue, blocked for what a person can put right, or fired and not finished."""
+        if row.status == Status.BLOCKED:
+            return not booked_again and self.needs_a_person(row.blocked_reason, row.updated_at)
+        return task_waits if row.status == Status.FIRED else row.overdue
+
     @property
     def waiting_since(self) -> datetime:
         """Since when a task must have waited to be named."""
@@ -160,7 +172,7 @@ def selected(scene: Scene, filters: Filters, after: Cursor | None) -> Select[Any
         query = query.where(scene.overdue())
     if after is not None:
         order = order_of(filters.tab)
-        query = query.where(after.after(order, _OF.id, newest_first=not filters.tab.waits))
+        query = query.where(after.after(order, _OF.id, newest_first=not filters.oldest_first))
     return query
 
 
@@ -211,8 +223,12 @@ def _count(session: Session, scene: Scene, filters: Filters, limit: timedelta) -
 def _rows_of(tab: Tab, names: frozenset[str]) -> Select[Any]:
     """The statement of a page, made once for each tab and each choice of filters: to make one takes long."""
     order = order_of(tab)
-    by = (order, _OF.id) if tab.waits else (order.desc(), _OF.id.desc())
+    by = (order, _OF.id) if _is_oldest_first(tab, names) else (order.desc(), _OF.id.desc())
     return select(*THIN).where(*_conditions(tab, names)).order_by(*by).limit(ROWS + 1)
+
+
+def _is_oldest_first(tab: Tab, names: frozenset[str]) -> bool:
+    return tab.waits or (tab is Tab.FIRED and "task" in names)
 
 
 def _conditions(tab: Tab, names: frozenset[str]) -> list[ColumnElement[bool]]:
@@ -283,6 +299,8 @@ def last_change(session: Session, tenant: Tenant, followup_id: UUID) -> Entry | 
             AuditEvent.resource_type == "followup",
             AuditEvent.resource_id == str(followup_id),
             AuditEvent.result == Result.SUCCESS.value,
+            # Who is on it changes nothing of itself.
+            AuditEvent.action.not_in(("followup.taken_on", "followup.let_go")),
         )
         .order_by(AuditEvent.at.desc(), AuditEvent.id.desc())
         .limit(1)

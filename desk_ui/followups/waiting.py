@@ -63,6 +63,11 @@ class Waiting:
         return ", ".join(f"{agent} {number}" for agent, number in counted)
 
     @property
+    def agents(self) -> list[str]:
+        """Whose tasks they are, the most first, as far as they were counted."""
+        return [agent for agent, _number in Counter(task.agent for task in self.tasks).most_common()]
+
+    @property
     def rest(self) -> str:
         """How many more there are than are shown, in words; empty where there are none."""
         more = len(self.tasks) - MOST_SHOWN

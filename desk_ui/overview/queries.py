@@ -1,8 +1,10 @@
 """What the overview reads: of each kind how much needs a person, and since when the oldest waits."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from flask import Flask, Response, current_app, g, request
 from sqlalchemy.orm import Session
@@ -12,7 +14,7 @@ from desk_ui.requests import READING, settings_of
 from desk_ui.sweeps import lines
 from desk_ui.sweeps.lines import Line
 from jobs.schedule import sweeps
-from models import declarations, delivery_needs, endpoint_needs
+from models import declarations, delivery_needs, endpoint_needs, handling
 from models.declarations import Fault
 from models.endpoint_needs import Paused
 from models.followups import needs
@@ -23,6 +25,7 @@ from models.needs import Need
 
 REREAD_AFTER = timedelta(seconds=5)
 CACHE = "desk_needs"
+DEAD = "dead"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Found:
     sweeps: Sequence[Line]
     faults: Sequence[Fault]
     unreadable: str | None
+    # Of what needs a person, by what for, how many somebody is on.
+    taken: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def late(self) -> list[Line]:
@@ -77,7 +82,18 @@ def read(session: Session, now: datetime) -> Found:
         sweeps=lines.recent(now),
         faults=declared.faults(in_force),
         unreadable=declarations.fault(session),
+        taken=_taken(session, standing, before),
     )
+
+
+def _taken(session: Session, standing: Standing, before: datetime) -> Mapping[str, int]:
+    """Two queries more only where anybody is on anything."""
+    marked = handling.marked(session, standing.tenant.id)
+    followups = [UUID(id) for id in marked.get("followup", ())]
+    found = Counter(needs.among(session, standing, followups, before=before).values())
+    deliveries = [int(id) for id in marked.get("delivery", ())]
+    found[DEAD] = delivery_needs.dead_among(session, standing.tenant.id, deliveries, now=standing.now)
+    return found
 
 
 def register(app: Flask) -> None:

@@ -24,6 +24,10 @@ def needs() -> str:
     """The numbers beside the areas, which come after the page."""
     found = queries.areas(db.session(), g.now)
     return "".join(
-        partial(f"#needs-{area}", "innerHTML", render_block("overview/needs.html", "number", count=count))
+        partial(
+            f"#needs-{area}",
+            "innerHTML",
+            render_block("overview/needs.html", "number", area=area, count=count),
+        )
         for area, count in found.items()
     )

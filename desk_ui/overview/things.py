@@ -8,13 +8,14 @@ from flask import current_app, g, url_for
 from flask_babel import ngettext
 
 from desk_ui import local_time, words
-from desk_ui.overview.queries import Found
+from desk_ui.overview.queries import DEAD, Found
 from desk_ui.requests import settings_of
 from desk_ui.sweeps import telling
 from desk_ui.sweeps.lines import Line
 from desk_ui.translating import gettext as _
 from models import endpoint_urls
 from models.endpoint_needs import Paused
+from models.followups import needs
 from models.followups.records import Block
 from models.followups.standing import BLOCK_NEEDS_A_PERSON_FOR
 
@@ -32,6 +33,16 @@ class Thing:
     says: str
     url: str | None = None
     tone: str = "bad"
+    taken: int = 0
+
+    @property
+    def handled(self) -> str:
+        """How many of it somebody is on; empty where nobody is."""
+        if not self.taken:
+            return ""
+        if self.number == 1:
+            return _("Somebody is on it.")
+        return _("Somebody is on %(n)s of them.", n=telling.number(self.taken))
 
     @property
     def count(self) -> str:
@@ -96,6 +107,7 @@ def _overdue(found: Found) -> Thing:
         ngettext("Follow-up is overdue", "Follow-ups are overdue", number),
         f"{_('Due, and taken by no run so far. Nothing was sent.')} {then}",
         _list(tab="overdue"),
+        taken=found.taken.get(needs.OVERDUE, 0),
     )
 
 
@@ -117,6 +129,7 @@ def _blocked(found: Found, block: Block) -> Thing:
             since=local_time.typed(g.now - BLOCK_NEEDS_A_PERSON_FOR, g.zone),
         ),
         "warn",
+        taken=found.taken.get(block.value, 0),
     )
 
 
@@ -132,6 +145,7 @@ def _tasks(found: Found) -> Thing:
         ngettext("Task that no agent finished", "Tasks that no agent finished", found.tasks.number),
         f"{heard} {_('The desk never gives the same task out twice; ask whoever runs the agent.')}",
         _list(tab="fired", task="unfinished"),
+        taken=found.taken.get(needs.TASKS, 0),
     )
 
 
@@ -149,7 +163,7 @@ def _unusable(found: Found) -> Iterator[Thing]:
         "agents",
         len(agents),
         None,
-        ngettext("Agent without a usable policy", "Agents without a usable policy", len(agents)),
+        ngettext("Agent whose policy can't be used", "Agents whose policy can't be used", len(agents)),
         f"{blocked} {_('The policy in desk.toml must be corrected before that.')}",
         url_for("agents.index", tenant=g.tenant.key),
     )
@@ -183,6 +197,7 @@ def _dead(found: Found) -> Thing:
         ngettext("Delivery given up", "Deliveries given up", found.dead.number),
         _("The endpoint did not take it at any attempt. Nothing is sent again without re-arming."),
         url_for("deliveries.index", tenant=g.tenant.key, tab="dead"),
+        taken=found.taken.get(DEAD, 0),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 
-from flask import g
+from flask import g, url_for
 from flask_babel import lazy_gettext as _l
 
 from desk_ui import words
@@ -22,6 +22,15 @@ NUMBERS = (
     *(_l("Two"), _l("Three"), _l("Four"), _l("Five"), _l("Six"), _l("Seven")),
     *(_l("Eight"), _l("Nine"), _l("Ten"), _l("Eleven"), _l("Twelve")),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One sentence, and where the way to it helps, its address and words."""
+
+    says: str
+    url: str | None = None
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,18 +75,21 @@ class OverviewView:
     @property
     def first(self) -> Thing | None:
         """The thing that has the one primary button."""
-        return next((thing for thing in self.things if thing.url), None)
+        known = [thing for thing in self.things if thing.url]
+        # What nobody is on yet comes first.
+        return next((thing for thing in known if thing.taken < thing.number), next(iter(known), None))
 
     @property
-    def notices(self) -> list[str]:
+    def notices(self) -> list[Notice]:
         """What rests because somebody wanted it to."""
         found = [_paused(line) for line in self.found.paused]
         standing = self.found.standing
         if standing.paused:
-            found.append(_("Follow-ups are switched off for this tenant. Due ones wait; nothing is sent."))
+            says = _("Follow-ups are switched off for this tenant. Due ones wait; nothing is sent.")
+            found.append(Notice(says))
         elif standing.held:
             agents = named(sorted(standing.held))
-            found.append(_("Held: %(agents)s. What comes due for them waits.", agents=agents))
+            found.append(Notice(_("Held: %(agents)s. What comes due for them waits.", agents=agents)))
         return found
 
     @property
@@ -94,17 +106,12 @@ class OverviewView:
         return [(one.line.name, one.chart) for one in self.sweeps]
 
 
-def _paused(line: Line) -> str:
+def _paused(line: Line) -> Notice:
     assert line.paused is not None
     when = words.day_and_time(line.paused.at, g.now, g.zone)
-    who = line.paused.by
-    if line.paused.reason:
-        reason = line.paused.reason
-        return _(
-            "%(name)s is paused since %(when)s, by %(who)s: %(reason)s",
-            name=line.name,
-            when=when,
-            who=who,
-            reason=reason,
-        )
-    return _("%(name)s is paused since %(when)s, by %(who)s.", name=line.name, when=when, who=who)
+    says = _(
+        "%(name)s has been paused since %(when)s, by %(who)s", name=line.name, when=when, who=line.paused.by
+    )
+    says = f"{says}: {line.paused.reason}" if line.paused.reason else f"{says}."
+    url = url_for("sweeps.show", tenant=g.tenant.key, name=line.key)
+    return Notice(says, url, _("Show %(name)s", name=line.name))

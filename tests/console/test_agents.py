@@ -80,7 +80,7 @@ def test_list_names_the_faults_of_a_policy_by_their_path(desk, acme, lead, confi
     config.write_text(config.read_text() + '[agents.broken.followup]\nmax_frequency = "2/3w"\n')
     for path in (AGENTS, f"{AGENTS}/broken"):
         page = lead.open(path)
-        assert "agents.broken.followup.max_frequency" in page.text and "Policy faulty" in page.text
+        assert "agents.broken.followup.max_frequency" in page.text and "Policy can't be used" in page.text
     assert "blocked until desk.toml is put right" in page.text and "2/3w" in page.text
 
 

@@ -105,7 +105,7 @@ def test_page_tells_when_it_fired_and_that_nobody_took_its_task(desk, acme, lead
     assert "was asked" not in page.text
     assert "Fired by the sweep “Firing”" in page.text
     assert str(followup.task_id) in page.text and "not taken, made now" in page.text.replace("0 s ago", "now")
-    assert "Fired, not taken" not in page.text
+    assert "Not taken" not in page.text
 
 
 def test_page_marks_a_task_that_waits_for_longer_than_it_may(desk, acme, lead):
@@ -113,7 +113,7 @@ def test_page_marks_a_task_that_waits_for_longer_than_it_may(desk, acme, lead):
     earlier = clock.now() - timedelta(days=7)
     desk.tell(lambda session: session.execute(update(AgentTask).values(updated_at=earlier)))
     page = lead.open(f"{LIST}/{followup.id}")
-    assert "Fired, not taken" in page.text and "not taken, made 7 d ago" in page.text
+    assert "Not taken" in page.text and "not taken, made 7 d ago" in page.text
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_page_tells_how_far_the_task_has_come(desk, acme, lead, steps, lead_says
     task_moves(desk, acme, followup, *steps, ago=timedelta(hours=3))
     text = lead.open(f"{LIST}/{followup.id}").text
     assert lead_says in text
-    assert ("Fired, not finished" in text, "Fired, its task failed" in text) == marked
+    assert ("Not finished" in text, "Task failed" in text.partition("Timeline")[0]) == marked
     assert timeline_says.replace(" :", ":") in text.replace(" :", ":")
 
 

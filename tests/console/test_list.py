@@ -89,8 +89,18 @@ def test_row_is_overdue_when_three_intervals_have_passed(desk, acme, lead):
     set_due(desk, far, timedelta(seconds=100))
     page = lead.open(f"{LIST}?tab=overdue")
     assert customers(page) == ["c-far"]
-    assert "no run took it yet" in page.text
-    assert "the next run takes it" in lead.open(LIST).text
+    assert re.search(r"not taken yet; next run (in [0-9]+ s|now)", page.text)
+    assert re.search(r"the next run, (in [0-9]+ s|now) , takes it", lead.open(LIST).text)
+
+
+def test_row_says_nothing_of_the_next_run_when_that_is_in_doubt(app, desk, acme, lead):
+    set_due(desk, desk.followup(acme, customer="c-near"), timedelta(seconds=60))
+    set_due(desk, desk.followup(acme, customer="c-far"), timedelta(hours=1))
+    desk.tell(lambda session: setattr(tenants.get(session, "platform"), "created_at", clock.EPOCH))
+    app.extensions["desk_sweep_lines"] = (clock.EPOCH, [])
+    page = lead.open(LIST)
+    assert "the next run takes it" in page.text and "no run took it yet" in page.text
+    assert "data-next-run" not in page.html
 
 
 def test_row_is_not_overdue_when_its_agent_is_held(desk, acme, lead):
@@ -334,14 +344,61 @@ def test_fired_list_holds_only_those_whose_task_waits_when_it_is_narrowed_to_the
     everything = lead.open(f"{LIST}?tab=fired")
     assert sorted(states(everything).items()) == [
         ("c-fresh", "Fired"),
-        ("c-waits", "Fired, task not finished"),
+        ("c-waits", "Not taken"),
     ]
     page = lead.open(f"{LIST}?tab=fired&task=unfinished")
-    assert states(page) == {"c-waits": "Fired, task not finished"}
+    assert states(page) == {"c-waits": "Not taken"}
     assert "Task: not finished" in " ".join(page.text.split())
     assert f'href="{LIST}?tab=blocked"' in page.html
     desk.tell(lambda session: session.execute(update(AgentTask).values(status="done")))
     assert "Nothing matches" in lead.open(f"{LIST}?tab=fired&task=unfinished").text
+
+
+def test_fired_list_tells_which_task_waits_since_when_the_longest_waiting_first(desk, acme, lead):
+    for number in range(60):
+        desk.followup(acme, customer=f"c-{number:02}")
+    fire_all(desk)
+    strand(desk)
+    base = clock.now() - timedelta(days=1)
+
+    def spread(session):
+        for number in range(60):
+            at, customer = base + timedelta(minutes=number), f"c-{number:02}"
+            bulk.execute_unaudited(
+                session, update(FollowUp).where(FollowUp.customer == customer).values(updated_at=at)
+            )
+        session.execute(update(AgentTask).where(AgentTask.customer == "c-00").values(status="dispatched"))
+        session.execute(update(AgentTask).where(AgentTask.customer == "c-01").values(agent="billing"))
+
+    desk.tell(spread)
+    page = lead.open(f"{LIST}?tab=fired&task=unfinished")
+    assert customers(page) == [f"c-{number:02}" for number in range(50)]
+    assert "50 rows, longest waiting first" in page.text
+    assert (states(page)["c-00"], states(page)["c-01"]) == ("Not finished", "Not taken")
+    since = clock.now() - timedelta(minutes=16)
+    assert re.search(rf"taken [\w ]+ {since:%H}:\d\d", page.text)
+    assert re.search(rf"no agent took it since [\w ]+ {since:%H}:\d\d", page.text)
+    # The longest waiting are counted by the hundred, so that the second page knows of its own rows too.
+    rest = lead.open(page.links["Later ones"])
+    assert customers(rest) == [f"c-{number}" for number in range(50, 60)]
+    assert set(states(rest).values()) == {"Not taken"}
+    for agent in ("store-support", "billing"):
+        assert page.links[agent] == f"/acme/agents/{agent}"
+
+
+def test_row_says_when_it_was_due_only_where_that_is_not_when_it_fired(desk, acme, lead):
+    on_time, late = desk.followup(acme, customer="c-1"), desk.followup(acme, customer="c-2")
+    set_due(desk, on_time, timedelta())
+    set_due(desk, late, timedelta(hours=3))
+    desk.tell(lambda session: fire_due(session, declared=declared(), now=clock.now(), limit=100))
+    assert lead.open(f"{LIST}?tab=fired").text.count("was due") == 1
+
+
+def test_row_that_is_due_says_so_with_its_time(desk, acme, lead):
+    followup = desk.followup(acme)
+    assert "due in" not in lead.open(LIST).text
+    set_due(desk, followup, timedelta(seconds=150))
+    assert "due 2 min ago" in lead.open(LIST).text
 
 
 def states(page):

@@ -66,7 +66,7 @@ def places(page):
 
 def numbers(visitor, path=f"{HOME}/needs"):
     """The numbers of the navigation, as HTMX gets them."""
-    found = re.findall(r'hx-target="#needs-(\w+)"[^>]*>([^<]*)', visitor.block(path).html)
+    found = re.findall(r'hx-target="#needs-(\w+)"[^>]*>(?:<a [^>]*>)?([^<]*)', visitor.block(path).html)
     return {area: number.strip() for area, number in found if number.strip()}
 
 
@@ -175,7 +175,7 @@ def test_overview_names_tasks_that_nobody_finished(desk, acme, lead):
     assert things(page) == [("1", "Task that no agent finished")]
     assert "for over 15 min: the customer may have heard nothing" in page.text
     assert places(page) == ["/acme/followups?tab=fired&task=unfinished"]
-    assert "Fired, task not finished" in lead.open(places(page)[0]).text
+    assert "Not taken" in lead.open(places(page)[0]).text
 
 
 def test_overview_names_dead_deliveries_of_a_week_but_of_a_removed_endpoint(app, desk, acme, lead):
@@ -236,7 +236,8 @@ def test_overview_tells_of_a_paused_sweep_with_who_and_why(desk, acme, lead):
         )
     )
     page = lead.open(HOME)
-    assert "Firing is paused since" in page.text and "by tests: <b>moving</b>" in page.text
+    assert page.links["Show Firing"] == "/acme/sweeps/fire_followups"
+    assert "Firing has been paused since" in page.text and "by tests: <b>moving</b>" in page.text
     assert "<b>moving" not in page.html
     assert things(page) == [("1", "Follow-up is overdue")]
     assert "That waits until Firing runs again." in page.text
@@ -250,7 +251,7 @@ def test_overview_names_faults_of_desk_toml_and_agents_whose_policy_is_faulty(de
     )
     page = lead.open(HOME)
     assert sorted(things(page)) == [
-        ("1", "Agent without a usable policy"),
+        ("1", "Agent whose policy can&#39;t be used"),
         ("1", "Fault in desk.toml"),
     ]
     assert "What waits for billing is blocked when it comes due: the next in 59 min." in page.text
@@ -325,6 +326,16 @@ def test_numbers_say_to_those_who_listen_what_they_are(desk, acme, lead):
     overdue(desk, acme)
     block = lead.block(f"{HOME}/needs").html
     assert '1<span class="unseen"> needs a person</span>' in block
+
+
+def test_numbers_lead_to_the_lines_that_they_count(desk, acme, lead):
+    overdue(desk, acme, ago=2 * HOUR)
+    blocked(desk, acme)
+    assert lead.block(f"{HOME}/needs").links["2"] == f"{HOME}#need-followups"
+    page = lead.open(HOME)
+    first = page.html.index('id="need-followups"')
+    assert page.html.count('id="need-') == 1
+    assert first < page.html.index("<h3>", first) == page.html.index("<h3>")
 
 
 def test_overview_shows_the_day_of_each_sweep_as_bars_and_as_a_table(desk, acme, lead):

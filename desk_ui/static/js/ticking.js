@@ -1,12 +1,13 @@
 // Relative times go on while the page is open, in the words that the server uses. What is expected stops at "now":
 // whether it came is not known here. A page that has been open for a while says so.
 const OLD = 30;
-const MINUTE = 60, HOUR = 3600, DAY = 86400;
+const MINUTE = 60, HOUR = 3600, DAY = 86400, EXACT_HOURS = 10;
 
 function span(seconds) {
   if (seconds < MINUTE) return `${seconds} s`;
   if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min`;
-  return `${Math.floor(seconds / HOUR)} h`;
+  const hours = Math.floor(seconds / HOUR), minutes = Math.floor(seconds / MINUTE) % 60;
+  return minutes && hours < EXACT_HOURS ? `${hours} h ${minutes} min` : `${hours} h`;
 }
 
 function words(seconds) {
@@ -20,7 +21,8 @@ function tick() {
     let seconds = Math.trunc((Date.parse(element.dateTime) - Date.now()) / 1000);
     if (element.closest("[data-expected]")) seconds = Math.max(seconds, 0);
     if (Math.abs(seconds) >= DAY) return;
-    const text = words(seconds);
+    const said = words(seconds);
+    const text = seconds < 0 && element.dataset.past ? element.dataset.past.replace("{}", said) : said;
     if (element.textContent !== text) element.textContent = text;
   });
   showAge();
