@@ -10,6 +10,7 @@ def register(app: Flask) -> None:
     """Add this area's routes to `app`."""
     rules = (
         ("", routes.index, "GET"),
+        ("/export.<any(csv, jsonl):kind>", routes.export, "GET"),
         ("/<id:event_id>", routes.show, "GET"),
         ("/verification", routes.verification, "GET"),
     )

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from desk_ui import filters, local_time
+from desk_ui.audit import customers
 from desk_ui.paging import ROWS, Cursor, Page, time_limit
 from models import tokens
 from models.audit import AuditEvent, Result
@@ -31,6 +32,7 @@ class Filters(filters.Filters):
         "until": local_time.as_typed,
     }
 
+    customer: str | None = None
     actor: str | None = None
     action: str | None = None
     kind: str | None = None
@@ -94,6 +96,8 @@ def _conditions(
         value = getattr(filters, name)
         if value is not None:
             yield column == value
+    if filters.customer is not None:
+        yield customers.things_of(session, tenant, filters.customer).condition
     if filters.actor is not None:
         yield AuditEvent.actor_id.in_(_ids_of(session, tenant, filters.actor))
     if filters.result in (Result.REFUSED, Result.ERROR):
@@ -111,7 +115,7 @@ def _ids_of(session: Session, tenant: Tenant, label: str) -> list[str]:
     return [label, *map(str, operator_ids), *map(str, tokens.ids_named(session, tenant.id, label))]
 
 
-def operators(session: Session, tenant: Tenant, rows: Sequence[Row]) -> Mapping[str, str]:
+def operators(session: Session, tenant: Tenant, rows: Sequence[Row | AuditEvent]) -> Mapping[str, str]:
     """The mail address of each operator whom `rows` are about, by id: of those with a role in `tenant`."""
     ids = {
         int(row.resource_id) for row in rows if row.resource_type == "operator" and _is_id(row.resource_id)

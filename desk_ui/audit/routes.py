@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl
 
 from flask import abort, g, render_template, request, url_for
 
-from desk_ui.audit import queries, views
+from desk_ui import downloads
+from desk_ui.audit import customers, exporting, queries, views
 from desk_ui.audit.queries import Filters
-from desk_ui.htmx import render_page
 from desk_ui.listing import asked_by_address
 from desk_ui.paging import MOST_COUNTED
 from desk_ui.permissions import Permission, requires
@@ -26,8 +26,16 @@ def index() -> Any:
     chain = queries.chain(session, MOST_COUNTED)
     people = queries.operators(session, g.tenant, page.rows)
     removed = queries.removed(session, g.tenant, page.rows)
-    view = views.AuditView(asked, page, notes, chain=chain, people=people, removed=removed)
-    return render_page("audit/list.html", "list", view=view, views=views)
+    named = customers.named(session, g.tenant, page.rows)
+    notes += views.notes(asked.filters)
+    view = views.AuditView(asked, page, notes, chain=chain, people=people, removed=removed, customers=named)
+    return view.answer("audit/list.html", views=views)
+
+
+@requires(Permission.SEE)
+def export(kind: str) -> Any:
+    """Every event of the list as a file, wherever in it one stands."""
+    return downloads.answer(kind, exporting.export(g.tenant, g.zone, downloads.asked(Filters)))
 
 
 @requires(Permission.SEE)
@@ -39,7 +47,8 @@ def show(event_id: int) -> Any:
     back = url_for("audit.index", tenant=g.tenant.key, **filters.as_params())
     gone = queries.removed(db.session(), g.tenant, [event])
     place = None if gone else views.place_of(event.resource_type, event.resource_id)
-    return render_template("audit/event.html", event=event, place=place, views=views, back=back)
+    view = views.EventView(event, place, views.customer_of(event), views.person_of(event))
+    return render_template("audit/event.html", event=event, view=view, views=views, back=back)
 
 
 @requires(Permission.VERIFY_AUDIT)

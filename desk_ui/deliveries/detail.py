@@ -9,13 +9,18 @@ from urllib.parse import parse_qsl, urlencode
 from flask import g, url_for
 from sqlalchemy.orm import Session
 
-from desk_ui import words
+from desk_ui import refreshing, words
 from desk_ui.deliveries import answers, queries, views
 from desk_ui.deliveries.queries import TAB_OF, Filters, Row
 from desk_ui.deliveries.views import Line, Mark
+from desk_ui.handling import marks
+from desk_ui.handling.marks import Hand
 from desk_ui.paging import place
+from desk_ui.permissions import Permission
+from desk_ui.refreshing import Watch
 from desk_ui.translating import gettext as _
-from models import deliveries
+from models import deliveries, delivery_needs
+from models.base import db
 from models.deliveries import SENDER, DeliveryEvent, State
 from models.sending import MOST_ATTEMPTS
 
@@ -77,6 +82,21 @@ class DetailView:
         return views.waits_for_endpoint(self.row)
 
     @property
+    def watch(self) -> Watch:
+        if not self.steps:
+            return Watch.of(sign_of(self.row), self.mark.word, self.row.updated_at)
+        return Watch.of(sign_of(self.row), self.steps[-1].what, self.steps[-1].at)
+
+    @property
+    def hand(self) -> Hand | None:
+        """Who is on it; None where it needs nobody."""
+        if not delivery_needs.needs_a_person(self.row.state, self.row.endpoint_state):
+            return None
+        fields = {"version": str(self.row.version), "list": self.query, "shown": "panel"}
+        may = Permission.ACT_ON_DELIVERIES
+        return marks.hand(db.session(), "delivery", may, "deliveries", fields, delivery_id=self.row.id)
+
+    @property
     def refusal_to_rearm(self) -> str | None:
         return views.refusal_to_rearm(self.row)
 
@@ -101,6 +121,11 @@ class DetailView:
         if row.order <= g.now:
             return _("It is due, and the next run takes it.")
         return _("The next attempt is %(when)s.", when=at)
+
+
+def sign_of(row: Row) -> str:
+    """Changes with each attempt and act, and with its endpoint."""
+    return refreshing.sign(row.version, row.endpoint_state)
 
 
 def detail(session: Session, row: Row, list_query: str) -> DetailView:

@@ -1,13 +1,13 @@
 """What the deliveries pages read: the filter, a page of thin rows, the tabs' counts, and one delivery."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from desk_ui import filters, local_time
@@ -132,21 +132,26 @@ def page(
     session: Session, tenant: Tenant, zone: str, filters: Filters, after: Cursor | None, limit: timedelta
 ) -> Page[Row]:
     """One page of the list. Raises `TooSlow`."""
-    newest_first = not filters.tab.waits
-    order = order_of(filters.tab)
     found: list[Row] = []
     with time_limit(session, limit):
         # Each state is a stretch of the index, so those of one tab are read apart and merged.
         for state in filters.tab.states:
-            query = _thin(*_conditions(tenant, zone, filters, state))
-            if after is not None:
-                query = query.where(after.after(order, Delivery.id, newest_first=newest_first))
-            by = (order.desc(), Delivery.id.desc()) if newest_first else (order, Delivery.id)
-            found += [Row(*row) for row in session.execute(query.order_by(*by).limit(ROWS + 1))]
-    found.sort(key=lambda row: (row.order, row.id), reverse=newest_first)
+            query = selected(tenant, zone, filters, state, after)
+            found += [Row(*row) for row in session.execute(query)]
+    found.sort(key=lambda row: (row.order, row.id), reverse=not filters.tab.waits)
     rows = found[:ROWS]
     following = Cursor(rows[-1].order, rows[-1].id).encode() if len(found) > ROWS else None
     return Page(rows, following)
+
+
+def selected(tenant: Tenant, zone: str, filters: Filters, state: State, after: Cursor | None) -> Select[Any]:
+    """The rows of one page that are in `state`, and one more where there are more."""
+    newest_first, order = not filters.tab.waits, order_of(filters.tab)
+    query = _thin(*_conditions(tenant, zone, filters, state))
+    if after is not None:
+        query = query.where(after.after(order, Delivery.id, newest_first=newest_first))
+    by = (order.desc(), Delivery.id.desc()) if newest_first else (order, Delivery.id)
+    return query.order_by(*by).limit(ROWS + 1)
 
 
 def one(session: Session, tenant: Tenant, delivery_id: int) -> Row | None:
@@ -154,6 +159,18 @@ def one(session: Session, tenant: Tenant, delivery_id: int) -> Row | None:
     query = _thin(Delivery.tenant_id == tenant.id, Delivery.id == delivery_id)
     found = session.execute(query).one_or_none()
     return Row(*found) if found else None
+
+
+def these(
+    session: Session, tenant: Tenant, zone: str, filters: Filters, ids: Sequence[int]
+) -> tuple[list[Row], frozenset[int]]:
+    """The rows `ids` that the tenant has, and which of them the list under `filters` does not hold."""
+    if not ids:
+        return [], frozenset()
+    holds = or_(*(and_(*_conditions(tenant, zone, filters, state)) for state in filters.tab.states))
+    query = _thin(Delivery.tenant_id == tenant.id, Delivery.id.in_(ids)).add_columns(holds)
+    found = [(Row(*row[:-1]), row[-1]) for row in session.execute(query)]
+    return [row for row, _holds in found], frozenset(row.id for row, holds in found if not holds)
 
 
 def payload(session: Session, tenant: Tenant, event_id: int) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from typing import Any
 
 from flask import abort, current_app, g, request
 
-from desk_ui.deliveries import queries, views
-from desk_ui.deliveries.detail import DetailView, detail
+from desk_ui import downloads, refreshing
+from desk_ui.deliveries import exporting, queries, views
+from desk_ui.deliveries.detail import DetailView, detail, sign_of
 from desk_ui.deliveries.queries import Filters
 from desk_ui.htmx import render_block, render_page
 from desk_ui.listing import asked_by_address
@@ -21,7 +22,16 @@ def index() -> Any:
     page, notes = asked.read(lambda *given: queries.page(db.session(), g.tenant, g.zone, *given))
     choices = queries.endpoint_choices(db.session(), g.tenant, asked.filters.receiver)
     view = views.ListView(asked, page, notes, choices=choices)
-    return render_page("deliveries/list.html", "list", view=view)
+    return view.answer("deliveries/list.html")
+
+
+@requires(Permission.SEE)
+def rows() -> Any:
+    """The rows named by `id` as the list shows them now, for those that a refresh did not find in it."""
+    asked, wanted = asked_by_address(Filters, int), refreshing.named(request.args, int)
+    found, left = queries.these(db.session(), g.tenant, g.zone, asked.filters, wanted)
+    view = views.ListView(asked, Page(found, None), [], left=left)
+    return refreshing.answer(view.sign, lambda: render_block("deliveries/list.html", "rows", view=view))
 
 
 @requires(Permission.SEE)
@@ -33,8 +43,19 @@ def counts() -> Any:
 
 
 @requires(Permission.SEE)
+def export(kind: str) -> Any:
+    """Every row of the list as a file, wherever in it one stands."""
+    return downloads.answer(kind, exporting.export(g.tenant, g.zone, downloads.asked(Filters)))
+
+
+@requires(Permission.SEE)
 def show(delivery_id: int) -> Any:
-    return render_page("deliveries/detail.html", "panel", view=detail_of(delivery_id))
+    sign = sign_of(current(delivery_id))
+
+    def draw() -> str:
+        return render_page("deliveries/detail.html", "panel", view=detail_of(delivery_id))
+
+    return refreshing.answer(sign, draw)
 
 
 def detail_of(delivery_id: int) -> DetailView:

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from desk_ui.followups import queries
 from desk_ui.followups.queries import Entry, Row
 from desk_ui.paging import MOST_COUNTED
-from models.audit import AuditEvent
-from models.followups.records import AgentTask, Contact, FollowUp, Status, TaskStatus
+from models.audit import AuditEvent, Result
+from models.followups.records import AgentTask, Contact, ContactState, FollowUp, Status, TaskStatus
 from models.tenants import Tenant
 
 
@@ -56,6 +56,24 @@ def waiting(session: Session, tenant: Tenant, customer: str) -> Waiting:
         for status in (TaskStatus.QUEUED, TaskStatus.DISPATCHED)
     )
     return Waiting(_count(session, followups), queued, taken)
+
+
+def opted_out_because(session: Session, tenant: Tenant, contact: Contact | None) -> str | None:
+    """The reason kept with the last opt-out of `contact`, while that stands."""
+    if contact is None or contact.state != ContactState.REVOKED:
+        return None
+    return session.scalars(
+        select(AuditEvent.purpose)
+        .where(
+            AuditEvent.tenant_id == tenant.id,
+            AuditEvent.resource_type == "contact",
+            AuditEvent.resource_id == str(contact.id),
+            AuditEvent.action == "contact.revoked",
+            AuditEvent.result == Result.SUCCESS.value,
+        )
+        .order_by(AuditEvent.at.desc(), AuditEvent.id.desc())
+        .limit(1)
+    ).first()
 
 
 def _count(session: Session, query: Select[Any]) -> int:

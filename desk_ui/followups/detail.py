@@ -14,12 +14,15 @@ from desk_ui.followups import asked, customers, foretelling, next_run, offers, q
 from desk_ui.followups.asked import Task
 from desk_ui.followups.queries import Filters, Row, Scene, Tab
 from desk_ui.followups.views import TABS, Mark, mark
+from desk_ui.handling import marks
+from desk_ui.handling.marks import Hand
 from desk_ui.offering import Offer
 from desk_ui.paging import place
+from desk_ui.permissions import Permission
 from desk_ui.refreshing import Watch
 from models import endpoint_urls
 from models.followups.foresight import Foresight, Gate, foresee
-from models.followups.records import REARMABLE, Block, Contact, ContactState, FollowUp, Status
+from models.followups.records import REARMABLE, UNFINISHED, Block, Contact, ContactState, FollowUp, Status
 from models.tenants import AgentHold
 
 
@@ -51,7 +54,9 @@ class DetailView:
     attention_after: timedelta = timedelta()
     hold: AgentHold | None = None
     customer_tab: Tab | None = None
+    opt_out: str | None = None
     undo: Offer | None = None
+    hand: Hand | None = None
 
     @property
     def mark(self) -> Mark:
@@ -116,7 +121,9 @@ class DetailView:
         return _("by %(who)s", who=refusals.opted_out_by(how)) if how else ""
 
     def moved(self, entry: queries.Entry) -> str:
-        """From which time to which an entry tells that it was put; empty where it tells of no such thing."""
+        """From which time to which, or from whom, an entry tells that it went; empty where of neither."""
+        if from_whom := entry.detail.get("taken_over_from"):
+            return _("over from %(who)s", who=from_whom)
         times = entry.detail.get("at_before"), entry.detail.get("at_after")
         if None in times:
             return ""
@@ -175,8 +182,30 @@ def detail(
         attention_after=attention_after,
         hold=session.get(AgentHold, (scene.tenant.id, followup.agent)) if thin.held else None,
         customer_tab=search.tab_of_customer(session, scene.tenant, followup.customer),
+        opt_out=customers.opted_out_because(session, scene.tenant, foresight.contact),
+        hand=_hand(session, scene, thin, task, again, list_query),
         undo=offers.undo(followup, shown="panel", list_query=list_query),
     )
+
+
+def _hand(
+    session: Session,
+    scene: Scene,
+    row: Row,
+    task: Task | None,
+    again: customers.Again | None,
+    list_query: str,
+) -> Hand | None:
+    """Who is on it; None where it needs nobody."""
+    if not scene.wants_a_person(row, booked_again=again is not None, task_waits=_waits(task, scene)):
+        return None
+    fields = {"version": str(row.version), "list": list_query, "shown": "panel"}
+    may = Permission.ACT_ON_FOLLOWUPS
+    return marks.hand(session, "followup", may, "followups", fields, followup_id=row.id)
+
+
+def _waits(task: Task | None, scene: Scene) -> bool:
+    return task is not None and task.status in UNFINISHED and task.updated_at <= scene.waiting_since
 
 
 def gate_lines(foresight: Foresight, scene: Scene) -> list[GateLine]:

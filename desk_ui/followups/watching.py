@@ -22,7 +22,7 @@ def _sign(followup: FollowUp, task_at: datetime | None, again: UUID | None) -> s
 
 
 def read(session: Session, tenant: Tenant, followup: FollowUp) -> str:
-    """The sign of how it stands: it changes with the follow-up, with its task, and when it is booked again."""
+    """The sign of how it stands: changes with the follow-up, with its task, and when it is booked again."""
     task_at = None
     if followup.task_id is not None:
         query = select(AgentTask.updated_at).where(

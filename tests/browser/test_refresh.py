@@ -1,0 +1,302 @@
+"""A page that is left open: it is read again without moving under anybody's hands."""
+
+import re
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import count
+
+import click
+import pytest
+from playwright.sync_api import expect
+from sqlalchemy import select
+
+from models import clock, preferences
+from models.followups import transitions
+from models.operators import Operator
+from tests.browser.pages import FollowUps
+from tests.browser.served import NARROW, SETTER_UP
+from tests.browser.test_followups import fire
+from tests.support.create import create_followup
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
+
+_numbers = count(20_000)
+SHIFTS = """
+    window.shifts = [];
+    new PerformanceObserver((list) => list.getEntries().forEach((one) => window.shifts.push(one.value)))
+        .observe({ type: "layout-shift", buffered: true });
+"""
+
+
+HIDE = """
+    (hidden) => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }
+"""
+
+
+@pytest.fixture
+def acme(desk):
+    return desk.tenant()
+
+
+@pytest.fixture
+def agent():
+    """An agent of its own, so that the list holds what the test made alone."""
+    return f"refreshed-{next(_numbers)}"
+
+
+def book(desk, acme, agent, customer, minutes=7):
+    return desk.tell(
+        lambda session: create_followup(
+            session,
+            acme,
+            now=clock.now(),
+            customer=customer,
+            agent=agent,
+            at=clock.now() + timedelta(minutes=minutes),
+        )
+    )
+
+
+def cancel(desk, acme, *followups):
+    def work(session):
+        for one in followups:
+            transitions.cancel(session, acme.id, one.id, actor=SETTER_UP, now=clock.now())
+
+    desk.tell(work)
+
+
+def reschedule(desk, acme, *followups):
+    def work(session):
+        for one in followups:
+            at = clock.now() + timedelta(days=5)
+            transitions.reschedule(session, acme.id, one.id, at, actor=SETTER_UP, now=clock.now())
+
+    desk.tell(work)
+
+
+def refresh(page):
+    """Let it be now, not in some seconds; the page then asks, or doesn't, as it would have."""
+    page.evaluate("document.dispatchEvent(new CustomEvent('desk:refresh'))")
+
+
+@contextmanager
+def listed(desk, open_page, agent, **given):
+    with open_page(**given) as page:
+        page.add_init_script(SHIFTS)
+        desk.sign_in(page)
+        yield FollowUps(page, desk.url).open(f"?agent={agent}")
+
+
+def shifts(page):
+    return page.evaluate("window.shifts.reduce((sum, one) => sum + one, 0)")
+
+
+@pytest.mark.parametrize("size", [None, NARROW], ids=["wide", "narrow"])
+def test_rows_change_in_place_are_greyed_when_they_left_and_announced_when_new(
+    desk, open_page, acme, agent, size
+):
+    stays, moves, goes = (book(desk, acme, agent, f"c-{name}-{agent}") for name in ("stays", "moves", "goes"))
+    with listed(desk, open_page, agent, **({"viewport": size} if size else {})) as followups:
+        page = followups.page
+        before = page.locator("tbody tr").evaluate_all("(rows) => rows.map((row) => row.id)")
+        reschedule(desk, acme, moves)
+        cancel(desk, acme, goes)
+        book(desk, acme, agent, f"c-new-{agent}", minutes=6)
+        refresh(page)
+        expect(followups.row(goes.customer)).to_have_class(re.compile("gone"))
+        followups.shows(goes.customer, "Cancelled")
+        followups.shows(goes.customer, "by tests")
+        expect(followups.row(goes.customer).get_by_role("button", name="Cancel")).to_have_count(0)
+        expect(followups.row(moves.customer).locator("[name=version]")).to_have_value("2")
+        expect(page.get_by_role("link", name="1 new, show")).to_be_visible()
+        expect(page.locator("[data-live]")).to_contain_text("2 rows changed, 1 new, show.")
+        after = page.locator("tbody tr").evaluate_all("(rows) => rows.map((row) => row.id)")
+        assert after == before
+        assert shifts(page) == 0
+        page.get_by_role("link", name="1 new, show").click()
+        expect(followups.row(f"c-new-{agent}")).to_be_visible()
+        expect(followups.row(goes.customer)).to_have_count(0)
+    assert stays
+
+
+def test_row_that_was_put_in_can_be_acted_on(desk, open_page, acme, agent):
+    followup = book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        reschedule(desk, acme, followup)
+        refresh(followups.page)
+        expect(followups.row(followup.customer).locator("[name=version]")).to_have_value("2")
+        followups.cancel(followup.customer)
+        followups.says("Cancelled the follow-up to")
+        refresh(followups.page)
+        followups.says("Cancelled the follow-up to")
+
+
+def test_nothing_changes_while_rows_are_ticked_and_all_is_shown_afterwards(desk, open_page, acme, agent):
+    made = [book(desk, acme, agent, f"c-{number}-{agent}") for number in range(50)]
+    with listed(desk, open_page, agent) as followups:
+        page = followups.page
+        tick = followups.row(made[3].customer).locator("[data-tick]")
+        tick.check()
+        cancel(desk, acme, *made)
+        refresh(page)
+        expect(page.get_by_text("Paused while you select").first).to_be_visible()
+        expect(tick).to_be_checked()
+        expect(page.locator("tr.gone")).to_have_count(0)
+        tick.uncheck()
+        refresh(page)
+        expect(page.locator("tr.gone")).to_have_count(50)
+        assert shifts(page) == 0
+
+
+def test_focus_stays_on_the_same_control_when_its_row_changes(desk, open_page, acme, agent):
+    followup = book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        button = followups.row(followup.customer).get_by_role("button", name="Cancel")
+        button.focus()
+        reschedule(desk, acme, followup)
+        refresh(followups.page)
+        expect(followups.row(followup.customer).locator("[name=version]")).to_have_value("2")
+        expect(button).to_be_focused()
+        cancel(desk, acme, followup)
+        refresh(followups.page)
+        expect(followups.row(followup.customer).get_by_role("link").first).to_be_focused()
+
+
+def test_it_rests_while_a_question_or_a_menu_is_open(desk, open_page, acme, agent):
+    followup = book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        page = followups.page
+        followups.row(followup.customer).get_by_role("link", name="Reschedule").click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        reschedule(desk, acme, followup)
+        refresh(page)
+        expect(page.locator("[data-says]")).to_have_text("Paused while a question is open")
+        page.get_by_role("link", name="Leave it").click()
+        page.locator("details.person summary").click()
+        refresh(page)
+        expect(page.locator("[data-says]")).to_have_text("Paused while a menu is open")
+        expect(followups.row(followup.customer).locator("[name=version]")).to_have_value("1")
+        page.keyboard.press("Escape")
+        refresh(page)
+        expect(followups.row(followup.customer).locator("[name=version]")).to_have_value("2")
+
+
+def test_it_rests_while_the_tab_is_hidden_and_goes_on_at_once(desk, open_page, acme, agent):
+    followup = book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        page = followups.page
+        page.evaluate(HIDE, True)
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        reschedule(desk, acme, followup)
+        refresh(page)
+        assert asked == []
+        page.evaluate(HIDE, False)
+        expect(followups.row(followup.customer).locator("[name=version]")).to_have_value("2")
+
+
+def test_counts_follow_what_changed(desk, open_page, acme, agent):
+    followup = book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        expect(followups.tab("Pending").locator(".c")).to_have_text("1")
+        cancel(desk, acme, followup)
+        refresh(followups.page)
+        expect(followups.tab("Pending").locator(".c")).to_have_text("0")
+        expect(followups.tab("Cancelled").locator(".c")).to_have_text("1")
+
+
+def test_it_says_so_and_goes_on_when_the_desk_could_not_be_reached(desk, open_page, acme, agent, cut_off):
+    followup = book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        page = followups.page
+        page.context.set_offline(True)
+        refresh(page)
+        expect(page.locator("[data-says]")).to_contain_text("Not refreshed for")
+        page.context.set_offline(False)
+        reschedule(desk, acme, followup)
+        refresh(page)
+        expect(page.locator("[data-says]")).to_contain_text("Read at")
+        expect(followups.row(followup.customer).locator("[name=version]")).to_have_value("2")
+
+
+def test_it_says_so_and_stops_when_signed_out(desk, open_page, acme, agent):
+    book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        page = followups.page
+        # The counts come after the page, and would lead away themselves.
+        expect(followups.tab("Pending").locator(".c")).not_to_be_empty()
+        page.context.clear_cookies()
+        refresh(page)
+        expect(page.locator("[data-says]")).to_contain_text("You are signed out.")
+        page.get_by_role("link", name="Sign in").click()
+        page.wait_for_url("**/sign-in?to=**")
+
+
+def test_it_stops_and_offers_a_reload_when_the_desk_was_updated(desk, open_page, acme, agent):
+    followup = book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        page = followups.page
+        page.evaluate("document.getElementById('fresh').dataset.page = '/static/js/refresh.js?v=older'")
+        reschedule(desk, acme, followup)
+        refresh(page)
+        expect(page.locator("[data-says]")).to_have_text("The desk was updated. Reload")
+        expect(followups.row(followup.customer).locator("[name=version]")).to_have_value("1")
+
+
+def test_page_of_one_says_that_it_moved_and_changes_nothing_by_itself(desk, open_page, acme):
+    followup = book(desk, acme, "store-support", f"c-{next(_numbers)}")
+    with open_page() as page:
+        page.add_init_script(SHIFTS)
+        desk.sign_in(page)
+        page.goto(f"{desk.url}/acme/followups/{followup.id}")
+        fire(desk, followup)
+        refresh(page)
+        expect(page.locator("[data-moved]")).to_contain_text("ago: fired. Show it")
+        expect(page.get_by_role("button", name="Cancel this follow-up")).to_be_visible()
+        assert shifts(page) == 0
+        page.get_by_role("link", name="Show it").click()
+        expect(page.get_by_text("Fired").first).to_be_visible()
+        expect(page.locator("[data-moved]")).to_be_empty()
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_interval_is_chosen_in_the_list(desk, open_page, acme, agent, scripts):
+    def chosen():
+        query = select(Operator).where(Operator.email == "lead@acme.test")
+        return desk.tell(lambda session: preferences.refresh_of(session.scalars(query).one()))
+
+    with listed(desk, open_page, agent, java_script_enabled=scripts) as followups:
+        page = followups.page
+        for value in ("60", "10"):
+            page.get_by_role("combobox", name="Refresh every").select_option(value)
+            if not scripts:
+                page.get_by_role("button", name="Set", exact=True).click()
+            followups.says("Lists are read again every")
+            eventually(lambda value=value: chosen() == int(value), what="it is kept")
+        assert page.url.endswith(f"?agent={agent}")
+
+
+def test_requests_of_an_idle_page_are_few(desk, open_page, acme, agent):
+    """By the page's own clock, moved on by a minute."""
+    book(desk, acme, agent, f"c-{agent}")
+    with open_page() as page:
+        desk.sign_in(page)
+        page.clock.install()
+        followups = FollowUps(page, desk.url).open(f"?agent={agent}")
+        expect(followups.tab("Pending").locator(".c")).not_to_be_empty()
+        seen = []
+        page.on("response", lambda answer: seen.append((answer.status, answer.request.url)))
+        for _step in range(60):
+            before = len(seen)
+            page.clock.run_for(1_000)
+            page.evaluate("1")
+            assert len(seen) - before <= 1
+        eventually(lambda: len(seen) >= 5, what="it was read again")
+        statuses = [status for status, _url in seen]
+        click.echo(f"\nrequests of an idle open list within a minute: {len(seen)}, answered {statuses}")
+        assert len(seen) <= 6
+        assert set(statuses) == {304}
