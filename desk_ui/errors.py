@@ -117,7 +117,8 @@ def _words(error: HTTPException | int) -> tuple[str, str]:
 
 def _page(code: int, title: str, words: str) -> Response:
     if is_htmx():
-        return make_response(toast(f"{title}. {words}", "bad"), code)
+        asked = _("Request %(id)s.", id=g.get("request_id", "")) if code >= 500 else ""
+        return make_response(toast(f"{title}. {words} {asked}".rstrip(), "bad"), code)
     inside = code in WITH_NAVIGATION and g.get("operator") is not None and g.get("tenant") is not None
     layout = "base.html" if inside else "plain.html"
     # Not named `words`, which the layout has for its own.

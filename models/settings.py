@@ -43,6 +43,7 @@ class Settings:
     attention_mail: str | None
     attention_after: timedelta
     secure_cookies: bool
+    dev: bool = False
 
 
 def from_env(env: Mapping[str, str]) -> Settings:
@@ -68,6 +69,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
         attention_mail=env.get("DESK_ATTENTION_MAIL") or None,
         attention_after=_duration(env, "DESK_ATTENTION_AFTER", "15m"),
         secure_cookies=bool(public_url and public_url.startswith("https://")),
+        dev=_choice(env, "DESK_DEV", ("0", "1")) == "1",
     )
 
 

@@ -105,7 +105,7 @@ def console(folder: Path, database_url: str | None = None) -> Iterator[Console]:
         declarations.refresh(db.session(), config, clock.now())
         db.session.remove()
     port = _free_port()
-    with processes.running(folder, url, None, DESK_TRUSTED_PROXIES="1") as running:
+    with processes.running(folder, url, None, DESK_TRUSTED_PROXIES="1", DESK_DEV="1") as running:
         web = running.desk("web", "--port", str(port))
         here = f"http://127.0.0.1:{port}"
         eventually(lambda: _answers(here, web), within=60, what="the web process answers")

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import event, insert, text, update
 
-from desk_ui.deliveries import queries
+from desk_ui.deliveries import exporting, queries
 from desk_ui.deliveries.queries import Filters, Tab
 from desk_ui.endpoints import queries as endpoints
 from desk_ui.paging import Cursor
@@ -138,6 +138,7 @@ def cases(session, tenant):
 def check_no_page_scans_a_table_whatever_it_is_narrowed_to(session, many, now):
     """One test for all, since the rows take longer to make than to ask for."""
     check_lists(session, many, now)
+    check_files(session, many, now)
     check_counts(session, many)
     check_pages_of_one(session, many)
 
@@ -153,6 +154,18 @@ def check_lists(session, tenant, now):
                     assert INDEX_OF[filters.tab] in plan, (name, plan)
                     # Of what is being sent there is so little that it may as well be sorted.
                     assert not sorts(plan) or state is State.DELIVERING, (name, plan)
+
+
+def check_files(session, tenant, now):
+    for name, filters in cases(session, tenant):
+        for after in (None, Cursor(now - timedelta(days=1.5), 5_000)):
+            found = plans_of(session, lambda: exporting.page(session, tenant, "UTC", filters, after, 1_000))  # noqa: B023
+            for state, plan in zip(filters.tab.states, found, strict=True):
+                assert not scans(plan), (name, plan)
+                if not filters.narrows:
+                    assert INDEX_OF[filters.tab] in plan, (name, plan)
+                    # The few that are left at the end may as well be sorted.
+                    assert after or not sorts(plan) or state is State.DELIVERING, (name, plan)
 
 
 def check_counts(session, tenant):
