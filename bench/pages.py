@@ -4,25 +4,30 @@ import re
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 from flask.testing import FlaskClient
 from sqlalchemy import event
+from werkzeug.test import TestResponse
 
 from bench.support import Result, application, timed
 from desk_ui import create_app
 from models import clock, operators, tenants
 from models.actors import Actor
 from models.base import db
+from models.clock import iso
 from models.settings import from_env
 from models.transactions import commit
 from tests.support import processes
 from tests.support.waiting import eventually
+
+Seen = tuple[str, object]
 
 KEY = "a-key-for-the-benchmarks"
 EMAIL = "lead@acme.test"
@@ -37,12 +42,16 @@ PAGES = {
     "what fired, by agent and reason": "/acme/followups?tab=fired&agent=store-support&reason=reason+8",
     "the counts": "/acme/followups/counts",
 }
+# What is counted exactly, and so grows with what matches, up to 10,000.
+QUESTION = "/acme/followups/bulk"
+EXPORT = "/acme/followups/export.jsonl?tab=fired"
 
 
 def run(large: str, small: str) -> list[Result]:
     """Two databases, of 1,000,000 and 1,000 rows."""
     many, few = measure(large), measure(small)
     worst = max(many[name].seconds / few[name].seconds for name in PAGES if name != "the counts")
+    question, export = "the question of a bulk cancel", "the export of what fired"
     list_rate, constant_rate = rates(large)
     return [
         Result(
@@ -51,8 +60,17 @@ def run(large: str, small: str) -> list[Result]:
             worst,
             "at most 1.3",
             worst <= 1.3,
-            {name: f"{many[name].told} against {few[name].told}" for name in PAGES}
+            {name: f"{many[name].told} against {few[name].told}" for name in (*PAGES, question)}
             | {f"plan of {name}": many[name].plan for name in PAGES},
+        ),
+        Result(
+            "the export of a list of a tenant with 1,000,000 rows, per row",
+            "of one with 1,000 (times slower)",
+            many[export].seconds / few[export].seconds,
+            "at most 1.3",
+            many[export].seconds / few[export].seconds <= 1.3,
+            {"rows a second": f"{1 / many[export].seconds:.0f} against {1 / few[export].seconds:.0f}"}
+            | {"statements": f"{many[export].statements} against {few[export].statements}"},
         ),
         Result(
             "the list, 50 rows",
@@ -85,27 +103,63 @@ def measure(url: str) -> dict[str, Measured]:
     assert token is not None
     client.post(link, data={"csrf_token": token[1]})
     with app.app_context():
-        found = {name: _measure(client, path) for name, path in PAGES.items()}
+        found = {name: _measure(partial(client.get, path)) for name, path in PAGES.items()}
+        asked = {"csrf_token": _token(client), "do": "cancellation", "all": "1", "list": ""}
+        found["the question of a bulk cancel"] = _measure(
+            lambda: client.post(QUESTION, data={**asked, "seen": iso(clock.now())})
+        )
+        found["the export of what fired"] = _export(client)
         db.engine.dispose()
     return found
 
 
-def _measure(client: FlaskClient, path: str) -> Measured:
-    seen: list[tuple[str, object]] = []
+def _token(client: FlaskClient) -> str:
+    found = re.search(r'name="csrf_token" value="([^"]+)"', client.get(PAGES["the list"]).text)
+    assert found is not None
+    return found[1]
+
+
+def _export(client: FlaskClient) -> Measured:
+    """The seconds of one row, of the best of three, and the statements of all."""
+    seen: list[Seen] = []
+    rows = 0
+
+    def get() -> None:
+        nonlocal rows
+        with client.get(EXPORT, buffered=False) as answer:
+            rows = sum(part.count(b"\n") for part in answer.iter_encoded())
+
+    with _noted(seen):
+        get()
+    return Measured(min(timed(get) for _ in range(3)) / rows, len(seen), "")
+
+
+@contextmanager
+def _noted(seen: list[Seen]) -> Iterator[None]:
+    """Put each statement that is run, with what it is given, into `seen`."""
 
     def note(_connection: object, _cursor: object, statement: str, given: object, *_more: object) -> None:
         seen.append((statement, given))
 
-    def get() -> None:
-        assert client.get(path).status_code == 200
-
-    get()
     engine = db.engine
     event.listen(engine, "before_cursor_execute", note)
-    get()
+    yield
     event.remove(engine, "before_cursor_execute", note)
+
+
+def _measure(ask: Callable[[], TestResponse]) -> Measured:
+    seen: list[Seen] = []
+
+    def get() -> None:
+        answer = ask()
+        assert answer.status_code == 200, answer.text
+
+    get()
+    with _noted(seen):
+        get()
     seconds = sorted(timed(get) for _ in range(ROUNDS))[ROUNDS // 2]
     rows = next(one for one in seen if "FROM follow_up" in one[0])
+    engine = db.engine
     with engine.connect() as connection:
         lines = connection.exec_driver_sql(f"EXPLAIN {rows[0]}", rows[1]).scalars().all()
     return Measured(seconds, len(seen), " / ".join(line.strip() for line in lines if "Scan" in line))
