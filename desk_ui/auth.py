@@ -11,6 +11,7 @@ from flask_limiter.util import get_remote_address
 from flask_security import Security
 from flask_security.forms import LoginForm
 from flask_security.utils import login_user, logout_user
+from markupsafe import Markup
 from sqlalchemy import select
 from werkzeug.wrappers import Response
 from wtforms import PasswordField, StringField
@@ -168,6 +169,9 @@ def begin_session(operator: Operator, *, by: str, factor: str | None = None) -> 
     session.permanent = True
     session["signed_in_at"] = micros(g.now)
     session["signed_in_by"] = by
+    if by == "link" and operator.password is None:
+        place = Markup('<a href="{}">{}</a>').format(url_for("account.profile"), _("Set a password"))
+        flash(Markup(_("%(place)s, or you will need another link.")) % {"place": place}, "warn")
 
 
 def _clear_session() -> None:

@@ -180,15 +180,21 @@ def to_sign_in() -> Response:
     """Send a signed-out person to sign in, and back to where they were; HTMX reloads the whole page."""
     acting = request.method not in READING
     if acting:
-        # What signs everybody out, such as a new password, may be what was asked for, if it was asked twice.
-        flash(_("You were signed out. Check what was saved, and do it again if it is missing."), "warn")
-    wanted = local_path(request.form.get("back")) if acting else request.full_path.rstrip("?")
+        flash(
+            _("You were signed out, so nothing was done. Sign in, and do it again if it is missing."), "warn"
+        )
+    wanted = _acted_at() if acting else request.full_path.rstrip("?")
     if "HX-Request" not in request.headers:
         return redirect(url_for("account.sign_in", to=wanted), 303)
     answer = current_app.response_class(status=401)
     wanted = path_of(request.headers.get("HX-Current-URL")) or wanted
     answer.headers["HX-Redirect"] = url_for("account.sign_in", to=wanted)
     return answer
+
+
+def _acted_at() -> str | None:
+    """The page on which a form was pressed."""
+    return local_path(request.form.get("back")) or path_of(request.referrer)
 
 
 def _enter_tenant(required: Requirement) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from flask import Flask, g, redirect, render_template, request, url_for
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
+from desk_ui.addresses import path_of
 from desk_ui.followups.queries import Tab
 from desk_ui.permissions import Permission, requires
 from models import text
@@ -17,7 +18,7 @@ from models.tenants import Tenant
 
 TABS = (Tab.PENDING, Tab.BLOCKED, Tab.FIRED, Tab.CANCELLED)
 # Fewer characters name too many.
-BEGINNING = re.compile(r"[0-9a-f]{8,31}")
+BEGINNING = re.compile(r"[0-9a-f]{4,31}")
 
 
 def register(app: Flask) -> None:
@@ -28,11 +29,20 @@ def register(app: Flask) -> None:
 def find() -> Any:
     """To the one thing that `q` names, or a page that says that there is none."""
     wanted = request.args.get("q", "").strip()
-    found = _place(db.session(), g.tenant, wanted) if wanted and text.is_storable(wanted) else None
+    if not wanted:
+        return redirect(_where_one_was(), 303)
+    found = _place(db.session(), g.tenant, wanted) if text.is_storable(wanted) else None
     if found is not None:
         endpoint, values = found
         return redirect(url_for(endpoint, tenant=g.tenant.key, **values), 303)
     return render_template("search/nothing.html", wanted=wanted[: text.ID_LENGTH]), 404
+
+
+def _where_one_was() -> str:
+    """The page that nothing was asked for on; never this one, which would lead to itself."""
+    back = path_of(request.referrer)
+    here = back is None or back.partition("?")[0] == request.path
+    return url_for("overview.index", tenant=g.tenant.key) if here or back is None else back
 
 
 def _place(session: Session, tenant: Tenant, wanted: str) -> tuple[str, dict[str, Any]] | None:
@@ -43,11 +53,21 @@ def _place(session: Session, tenant: Tenant, wanted: str) -> tuple[str, dict[str
     tab = tab_of_customer(session, tenant, wanted)
     if tab is not None:
         return "followups.index", _list({"customer": wanted}, tab)
+    customer = session.scalars(written_otherwise(tenant, wanted)).first()
+    if customer is not None:
+        found = tab_of_customer(session, tenant, customer) or Tab.PENDING
+        return "followups.index", _list({"customer": customer}, found)
     tab = _first_tab(session, tenant, FollowUp.reason == wanted)
     if tab is not None:
         return "followups.index", _list({"reason": wanted}, tab)
     followup_id = _followup_beginning(session, tenant, wanted)
     return ("followups.show", {"followup_id": followup_id}) if followup_id is not None else None
+
+
+def written_otherwise(tenant: Tenant, customer: str) -> Select[Any]:
+    """A customer who differs from `customer` by case alone: `c-1042` for `C-1042`."""
+    same = func.lower(FollowUp.customer) == func.lower(customer)
+    return select(FollowUp.customer).where(FollowUp.tenant_id == tenant.id, same).limit(1)
 
 
 def _list(narrowed: dict[str, str], tab: Tab) -> dict[str, str]:

@@ -244,7 +244,7 @@ def switch_account(person: queries.Person, on: bool, not_allowed: str | None) ->
 def link_told(email: str, link: str, back: str) -> Told:
     return Told(
         title=_("The sign-in link of %(email)s", email=email),
-        says=[_("Hand it to them in a way that you trust. It is not shown again, and ends in 15 minutes.")],
+        says=[_("Hand it to them in a way that you trust. It is not shown again, and works for 15 minutes.")],
         label=_("Link"),
         secret=link,
         back=back,

@@ -933,6 +933,10 @@ def upgrade() -> None:
     )
     op.create_index("ix_delivery_event_delivery", "delivery_event", ["delivery_id", "id"], unique=False)
 
+    op.create_index(
+        "ix_follow_up_customer_lower", "follow_up", ["tenant_id", sa.text("lower(customer)")], unique=False
+    )
+
     op.execute("INSERT INTO position_counter (stream, last) VALUES ('audit_event', 0), ('outbox_event', 0)")
     op.execute(
         "INSERT INTO tenant (key, name, timezone, features, created_at) VALUES ('platform', 'Platform', 'UTC', "

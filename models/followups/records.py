@@ -181,6 +181,8 @@ class FollowUp(Base):
             sqlite_where=and_(status == Status.PENDING.value, attempts > 0),
         ),
         Index("ix_follow_up_customer", "tenant_id", "customer", "status", "fired_at"),
+        # For a person who looks for a customer and does not mind upper and lower case.
+        Index("ix_follow_up_customer_lower", "tenant_id", func.lower(customer)),
         Index(
             "ix_follow_up_pending_at",
             "tenant_id",

@@ -2,13 +2,17 @@
 
 from uuid import UUID
 
+import pytest
 from sqlalchemy import update
 
+from desk_ui import search
 from models import clock
+from models.base import db
 from models.bulk import execute_unaudited
 from models.followups import transitions
 from models.followups.records import FollowUp
 from tests.console.visiting import SETTER_UP
+from tests.support.plans import analyze, assert_uses_index
 
 
 def sought(visitor, wanted):
@@ -32,9 +36,9 @@ def test_search_opens_the_followup_when_its_id_is_given_in_either_case(desk, acm
 
 def test_search_opens_the_followup_when_the_beginning_of_its_id_is_given(desk, acme, lead):
     followup = desk.followup(acme)
-    for wanted in (str(followup.id)[:8], str(followup.id)[:8].upper(), str(followup.id)[:20]):
+    for wanted in (str(followup.id)[:4], str(followup.id)[:8].upper(), str(followup.id)[:20]):
         assert sought(lead, wanted) == f"/acme/followups/{followup.id}"
-    assert sought(lead, str(followup.id)[:7]) is None
+    assert sought(lead, str(followup.id)[:3]) is None
 
 
 def test_search_finds_nothing_when_the_beginning_is_of_several_or_of_another_tenants(desk, acme, lead):
@@ -66,3 +70,36 @@ def test_search_leads_to_what_is_pending_and_else_to_what_changed_last(desk, acm
     blocked = blocked.values(status="blocked", blocked_reason="consent", updated_at=older)
     desk.tell(lambda session: execute_unaudited(session, blocked))
     assert sought(lead, "c-7") == "/acme/followups?customer=c-7&tab=cancelled"
+
+
+def test_search_finds_a_customer_whatever_the_case_and_the_exact_one_first(desk, acme, lead):
+    desk.followup(desk.tenant("other"), customer="C-1042")
+    assert sought(lead, "C-1042") is None
+    desk.followup(acme, customer="c-1042")
+    assert sought(lead, "C-1042") == "/acme/followups?customer=c-1042"
+    desk.followup(acme, customer="C-1042")
+    assert sought(lead, "C-1042") == "/acme/followups?customer=C-1042"
+    assert sought(lead, "c-1042") == "/acme/followups?customer=c-1042"
+
+
+def test_search_leads_back_when_nothing_was_typed(lead):
+    def back(referrer):
+        page = lead.open("/acme/search?q=+", headers={"Referer": referrer} if referrer else {})
+        return page.status, page.headers["Location"]
+
+    assert back("http://localhost/acme/audit?kind=contact") == (303, "/acme/audit?kind=contact")
+    assert back("http://localhost/acme/search?q=") == (303, "/acme")
+    assert back(None) == (303, "/acme")
+
+
+@pytest.mark.slow
+def test_search_for_a_customer_goes_by_its_index_whatever_the_case(app, desk, acme):
+    for number in range(300):
+        desk.followup(acme, customer=f"c-{number}")
+    with app.app_context():
+        session = db.session()
+        analyze(session)
+        query = search.written_otherwise(acme, "C-7")
+        assert_uses_index(session, query, table="follow_up", index="ix_follow_up_customer_lower")
+        assert session.scalars(query).all() == ["c-7"]
+        db.session.remove()

@@ -150,7 +150,7 @@ def test_htmx_reloads_to_sign_in_and_comes_back_when_signed_out_meanwhile(desk, 
     )
     assert answer.status_code == 401
     assert answer.headers["HX-Redirect"] == "/sign-in?to=/acme/followups?agent%3Dstore-support"
-    assert "You were signed out. Check what was saved" in lead.open(answer.headers["HX-Redirect"]).text
+    assert "You were signed out, so nothing was done." in lead.open(answer.headers["HX-Redirect"]).text
     assert desk.read(acme, followup.id).status == "pending"
 
 
@@ -242,3 +242,26 @@ def test_link_is_not_used_when_asked_for_its_head(desk, acme, stranger):
     assert stranger.client.head("/sign-in/unknown").status_code == 403
     assert stranger.open("/acme/followups").status == 303
     assert stranger.press(stranger.open(link).form(link)).status == 303
+
+
+def test_form_leads_back_to_its_page_when_it_was_sent_without_a_session(desk, acme, lead):
+    followup = desk.followup(acme)
+    path = f"/acme/followups/{followup.id}"
+    form = lead.open(path).form("/cancellation")
+    form.fields.pop("back")
+    lead.client.delete_cookie("desk")
+    answer = lead.client.post(form.action, data=form.fields, headers={"Referer": f"http://localhost{path}"})
+    assert answer.headers["Location"] == f"/sign-in?to={path}"
+    assert "so nothing was done" in lead.open(answer.headers["Location"]).text
+    assert desk.read(acme, followup.id).status == "pending"
+
+
+def test_link_tells_to_set_a_password_once_where_there_is_none(desk, acme, lead, visitor):
+    page = lead.open("/acme")
+    assert "Set a password , or you will need another link." in page.text
+    assert page.links["Set a password"] == "/profile"
+    assert "need another link" not in lead.open("/acme").text
+    assert "You have no password yet." in lead.open("/profile").text
+    set_password(lead)
+    assert "You have no password yet." not in lead.open("/profile").text
+    assert "need another link" not in visitor("lead").open("/acme").text
