@@ -106,7 +106,7 @@ def register(app: Flask) -> None:
         session=session,
         g=g,
     )
-    for name, template in (("ui", "ui"), ("lists", "list"), ("charts", "charts")):
+    for name, template in (("ui", "ui"), ("lists", "list"), ("charts", "charts"), ("hands", "handling")):
         app.jinja_env.globals[name] = app.jinja_env.get_template(f"components/{template}.html").module
     lines.register(app)
     frame.register(app)

@@ -13,7 +13,8 @@ from flask import Flask
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from models import accounts, endpoints, operators, sweep_states, tenants, tokens
+from models import accounts, endpoints, handling, operators, sweep_states, tenants, tokens
+from models.actors import Actor
 from models.base import db
 from models.deliveries import State
 from models.followups import tasks, transitions
@@ -68,6 +69,18 @@ class Setting:
         transitions.cancel(self.session, self.tenant.id, _uuid(id), actor=API, now=self.now)
         self.commit()
         return id
+
+    def cancelled_by_hand(self) -> str:
+        """By a person, so late that it can be taken back for as long as the test takes."""
+        id, hand = self.booked(), Actor.operator("99", "other@acme.test")
+        at = self.now + HOUR / 60
+        transitions.cancel(self.session, self.tenant.id, _uuid(id), actor=hand, now=at)
+        self.commit()
+        return id
+
+    def overdue(self) -> str:
+        ago = self.now - HOUR
+        return str(create_followup(self.session, self.tenant, now=ago, at=ago + HOUR / 2).id)
 
     def fired(self) -> tuple[str, str]:
         """The ids of a fired follow-up and of its task."""
@@ -236,6 +249,16 @@ def _person_and(make: Callable[[Setting], str], role: str = "lead") -> Callable[
 def _person_and_fired(setting: Setting) -> Mapping[str, str]:
     followup, _task = setting.fired()
     return {"id": followup, "other": setting.booked(), **setting.links(setting.person())}
+
+
+def _person_on_it(setting: Setting) -> Mapping[str, str]:
+    person, id = setting.person(), setting.overdue()
+    hand = operators.as_actor(person)
+    handling.take(
+        setting.session, setting.tenant, ("followup", id), refusal=None, actor=hand, now=setting.now
+    )
+    setting.commit()
+    return {"id": id, **setting.links(person)}
 
 
 def _on_endpoint(
@@ -542,6 +565,24 @@ SCENARIOS: dict[str, Scenario] = {
         _ask("/acme/followups/{id}/rearming", at="2131-01-01T00:00", reason="r"),
         _plus(follow_up__pending=1, audit=1, outbox=1),
         _person_and(Setting.cancelled),
+        repeats=False,
+    ),
+    "console.followups.restore": Scenario(
+        ["page", "press", "{link}", "/acme/followups/{id}", "/restoration"],
+        _plus(follow_up__pending=1, audit=1, outbox=1),
+        _person_and(Setting.cancelled_by_hand),
+        repeats=False,
+    ),
+    "console.handling.take": Scenario(
+        ["page", "press", "{link}", "/acme/followups/{id}", "/handling"],
+        _plus(handling=1, audit=1),
+        _person_and(Setting.overdue),
+        repeats=False,
+    ),
+    "console.handling.let_go": Scenario(
+        ["page", "press", "{link}", "/acme/followups/{id}", "/handling/end"],
+        _plus(handling=-1, audit=1),
+        _person_on_it,
         repeats=False,
     ),
     "console.followups.revoke": Scenario(
