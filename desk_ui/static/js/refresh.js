@@ -8,7 +8,7 @@ const fresh = { sign: bar?.dataset.sign, strays: "", strayed: null, etag: null }
 let said = null, zone = "UTC";
 
 function every() {
-  const chosen = bar ? bar.querySelector("select").value : watched()?.dataset.every;
+  const chosen = bar ? bar.querySelector("select").value : document.querySelector("[data-moved]")?.dataset.every;
   return Number(chosen || 0) * 1000;
 }
 
