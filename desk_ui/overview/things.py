@@ -45,6 +45,15 @@ class Thing:
         return _("Somebody is on %(n)s of them.", n=telling.number(self.taken))
 
     @property
+    def verb(self) -> str:
+        """What its button says: to where, or how many it shows."""
+        if self.area in ("sweeps", "agents"):
+            return _("Show the sweep") if self.area == "sweeps" else _("Show the agents")
+        if self.tone == "warn" and self.area == "deliveries":
+            return _("Show the endpoint")
+        return _("Show it") if self.number == 1 else _("Show %(n)s", n=self.count)
+
+    @property
     def count(self) -> str:
         return telling.number(self.number)
 

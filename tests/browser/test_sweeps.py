@@ -144,7 +144,7 @@ def test_overview_leads_to_what_needs_a_person(desk, open_page, overdue, scripts
         number = page.locator("#needs-followups")
         # Without a script the navigation says nothing of it.
         expect(number).to_have_text("1 needs a person" if scripts else "")
-        page.get_by_role("link", name=re.compile("Look ?: Follow-up is overdue")).click()
+        page.get_by_role("link", name=re.compile("Show it ?: Follow-up is overdue")).click()
         expect(page.get_by_role("link", name="c-1042", exact=True)).to_be_visible()
         page.get_by_role("button", name="Cancel").first.click()
         expect(page.locator("[data-toast]")).to_contain_text("Cancelled")
