@@ -10,9 +10,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 from desk_ui import cli, create_app
 from desk_ui.cli.processes import _first_link
+from jobs import bulk
 from jobs.app import make_app
 from jobs.sweeps.retention import retention as retention_sweep
-from models import clock, declarations, tenants
+from models import bulk_operations, clock, declarations, tenants
 from models.base import db
 from models.followups import retention, stranded
 from models.followups.firing import fire_due
@@ -67,6 +68,14 @@ def declare() -> None:
     declarations.refresh(db.session(), settings().config_file, T)
 
 
+def go_on_in_bulk() -> None:
+    """As a worker or the sweep does, whoever began it."""
+    session = db.session()
+    for operation_id, _tenant in bulk_operations.silent(session, now=clock.now() + timedelta(days=1)):
+        session.rollback()
+        bulk.go_on(session, operation_id, most=100)
+
+
 DOMAIN: dict[str, Callable[[], None]] = {
     "fire": fire,
     "import": import_records,
@@ -74,6 +83,7 @@ DOMAIN: dict[str, Callable[[], None]] = {
     "purge_all": purge_all,
     "declare": declare,
     "attention": attention,
+    "bulk": go_on_in_bulk,
 }
 
 

@@ -65,6 +65,15 @@ def press_at(link: str, path: str, ending: str) -> int:
     return visitor.press(visitor.open(path).form(ending)).status
 
 
+def cancel_all(link: str, reason: str) -> int:
+    """All that the list of follow-ups matches, asked about and confirmed."""
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    form = visitor.open("/acme/followups").form("/followups/bulk")
+    question = visitor.press(form, all="1", do="cancellation")
+    return visitor.press(question.form("/bulk/cancellation"), reason=reason).status
+
+
 def by_code(email: str, password: str, code: str, path: str | None = None) -> int:
     """By password and a second factor; then, where a path is given, the question there, answered."""
     visitor = _visitor()

@@ -13,16 +13,17 @@ from flask import Flask
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from models import accounts, endpoints, handling, operators, sweep_states, tenants, tokens
+from models import accounts, bulk_operations, endpoints, handling, operators, sweep_states, tenants, tokens
 from models.actors import Actor
 from models.base import db
 from models.deliveries import State
-from models.followups import tasks, transitions
+from models.followups import in_bulk, tasks, transitions
 from models.followups.firing import fire_due
 from models.operators import Operator, SignInLink
 from models.settings import Settings
 from models.tenants import Tenant
 from models.transactions import commit
+from tests.bulk.working import rows_of
 from tests.conftest import T
 from tests.delivery import test_kills as delivery
 from tests.jobs import test_kills as engine
@@ -115,6 +116,23 @@ class Setting:
         """A delivery in `state`, to an endpoint of its own."""
         made, _secret = create_endpoint(self.session, self.tenant, self.settings, now=self.now)
         return str(create_delivery(self.session, self.tenant, made, now=self.now, state=state).id)
+
+    def in_bulk(self) -> str:
+        """An operation that is to cancel three, and that nobody began to do."""
+        for number in range(3):
+            self.booked(customer=f"c-{number}")
+        made = bulk_operations.begin(
+            self.session,
+            self.tenant.id,
+            in_bulk.CANCEL.name,
+            rows_of(self.tenant),
+            confirmed=3,
+            reason="r",
+            actor=API,
+            now=self.now,
+        )
+        self.commit()
+        return str(made.id)
 
     def paused(self) -> str:
         made, _secret = create_endpoint(self.session, self.tenant, self.settings, now=self.now, active=False)
@@ -350,7 +368,45 @@ FIRED = {
 }
 PURGED = _plus(follow_up__cancelled=-1, follow_up__pending=-1, audit=1)
 
+DONE_IN_BULK = {
+    **_plus(follow_up__pending=-3, follow_up__cancelled=3, audit=4, outbox=3),
+    **_plus(bulk_item__waiting=-3, bulk_item__done=3, bulk_operation__running=-1, bulk_operation__finished=1),
+}
+
 SCENARIOS: dict[str, Scenario] = {
+    "bulk.item": Scenario(
+        ["domain", "bulk"],
+        DONE_IN_BULK,
+        lambda setting: {"id": setting.in_bulk()},
+        after={**CANCELLED, **_plus(bulk_item__waiting=-1, bulk_item__done=1)},
+        domain=True,
+    ),
+    "bulk.finish": Scenario(
+        ["domain", "bulk"],
+        DONE_IN_BULK,
+        lambda setting: {"id": setting.in_bulk()},
+        after=DONE_IN_BULK,
+        domain=True,
+    ),
+    "console.bulk.begin": Scenario(
+        ["page", "cancel_all", "{link}", "the shop is closed"],
+        {
+            **_plus(follow_up__pending=-1, follow_up__cancelled=1, audit=3, outbox=1),
+            **_plus(bulk_item__done=1, bulk_operation__finished=1),
+        },
+        _person_and(Setting.booked),
+        repeats=False,
+        after=_plus(bulk_item__waiting=1, bulk_operation__running=1, audit=1),
+    ),
+    "console.bulk.stop": Scenario(
+        ["page", "press_at", "{link}", "/acme/bulk/{id}", "/stop"],
+        {
+            **_plus(bulk_item__waiting=-3, bulk_item__left_out=3, audit=1),
+            **_plus(bulk_operation__running=-1, bulk_operation__stopped=1),
+        },
+        _person_and(Setting.in_bulk),
+        repeats=False,
+    ),
     "followups.fire.begin": Scenario(
         ["domain", "fire"], FIRED, _due, after={"followup_policy_seen": 1}, domain=True
     ),

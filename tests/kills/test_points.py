@@ -31,6 +31,8 @@ STATUS = {
     "webhook_endpoint": "state",
     "delivery": "state",
     "sweep_slot": "state",
+    "bulk_operation": "state",
+    "bulk_item": "state",
 }
 DECLARED = """
 [agents.store-support.followup]
