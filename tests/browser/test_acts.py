@@ -60,7 +60,7 @@ def press(page, verb):
 
 
 @SCRIPTS
-def test_rearm_books_it_again_and_leads_to_the_new_one(desk, open_page, cancelled, scripts):
+def test_rearm_stays_in_the_list_and_leads_to_the_new_one(desk, open_page, cancelled, scripts):
     with open_page(java_script_enabled=scripts) as page:
         listed = signed_in(desk, page, f"?tab=cancelled&customer={cancelled.customer}")
         listed.row(cancelled.customer).get_by_role("link", name="Re-arm").click()
@@ -68,10 +68,23 @@ def test_rearm_books_it_again_and_leads_to_the_new_one(desk, open_page, cancelle
         page.get_by_label("Why it is booked again").fill("the customer called")
         press(page, "Re-arm")
         listed.says(f"Booked the follow-up to {cancelled.customer} again")
-        expect(page.get_by_role("heading", level=1)).to_contain_text(cancelled.customer)
+        expect(listed.row(cancelled.customer).get_by_role("link", name="Booked again")).to_be_visible()
+        page.get_by_role("link", name="Show the new one").click()
         page.get_by_role("link", name=str(cancelled.id)).click()
         expect(page.get_by_text("Booked again as")).to_be_visible()
     assert status(desk, cancelled) == "cancelled"
+
+
+@SCRIPTS
+def test_rearm_leads_to_the_new_one_from_the_page_of_the_old(desk, open_page, cancelled, scripts):
+    with open_page(java_script_enabled=scripts) as page:
+        listed = signed_in(desk, page)
+        page.goto(f"{desk.url}/acme/followups/{cancelled.id}")
+        page.get_by_role("link", name="Re-arm").click()
+        page.get_by_label("Why it is booked again").fill("the customer called")
+        press(page, "Re-arm")
+        listed.says(f"Booked the follow-up to {cancelled.customer} again")
+        expect(page.get_by_text("Booked again from")).to_be_visible()
 
 
 @SCRIPTS
