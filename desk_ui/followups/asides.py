@@ -24,9 +24,10 @@ def aside(row: Row, scene: Scene, task: Task | None = None) -> str:
 
 def _of_task(task: Task, scene: Scene) -> str:
     """Since when its task has been so; how it stands is the mark of the row."""
-    at = words.day_and_time(task.updated_at, scene.now, scene.zone)
     if task.status == TaskStatus.QUEUED:
-        return _("no agent took it since %(at)s", at=at)
+        # It was made when the follow-up fired, which stands above.
+        return _("no agent took it since then")
+    at = words.day_and_time(task.updated_at, scene.now, scene.zone)
     return _("taken %(at)s", at=at) if task.status == TaskStatus.DISPATCHED else _("failed %(at)s", at=at)
 
 

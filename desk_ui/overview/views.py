@@ -6,7 +6,6 @@ from datetime import timedelta
 from functools import cached_property
 
 from flask import g, url_for
-from flask_babel import lazy_gettext as _l
 
 from desk_ui import words
 from desk_ui.charts import Chart
@@ -17,11 +16,6 @@ from desk_ui.sweeps.lines import Line
 from desk_ui.sweeps.views import Shown
 from desk_ui.translating import gettext as _
 from models.needs import MOST
-
-NUMBERS = (
-    *(_l("Two"), _l("Three"), _l("Four"), _l("Five"), _l("Six"), _l("Seven")),
-    *(_l("Eight"), _l("Nine"), _l("Ten"), _l("Eleven"), _l("Twelve")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +46,8 @@ class OverviewView:
         if total == 0:
             return _("Nothing needs a person")
         if total == 1:
-            return _("One thing needs a person")
-        number = NUMBERS[total - 2] if total < len(NUMBERS) + 2 else words.number(total)
-        return _("%(number)s things need a person", number=number)
+            return _("1 thing needs a person")
+        return _("%(n)s things need a person", n=words.number(total))
 
     @property
     def says(self) -> str:

@@ -377,7 +377,7 @@ def test_fired_list_tells_which_task_waits_since_when_the_longest_waiting_first(
     assert (states(page)["c-00"], states(page)["c-01"]) == ("Not finished", "Not taken")
     since = clock.now() - timedelta(minutes=16)
     assert re.search(rf"taken [\w ]+ {since:%H}:\d\d", page.text)
-    assert re.search(rf"no agent took it since [\w ]+ {since:%H}:\d\d", page.text)
+    assert page.text.count("no agent took it since then") == 49
     # The longest waiting are counted by the hundred, so that the second page knows of its own rows too.
     rest = lead.open(page.links["Later ones"])
     assert customers(rest) == [f"c-{number}" for number in range(50, 60)]

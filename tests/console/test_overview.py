@@ -97,7 +97,7 @@ def test_overview_is_where_signing_in_leads_and_the_switch_of_tenants(desk, acme
 def test_overview_names_what_is_overdue_and_what_the_next_run_does(desk, acme, lead):
     overdue(desk, acme, ago=42 * MINUTE)
     page = lead.open(HOME)
-    assert "<h1>One thing needs a person</h1>" in page.html
+    assert "<h1>1 thing needs a person</h1>" in page.html
     assert "The oldest has waited 42 min." in page.text
     assert "Show it" in page.links
     assert things(page) == [("1", "Follow-up is overdue")]
@@ -223,7 +223,7 @@ def test_overview_names_each_sweep_that_is_late(app, desk, acme, lead):
         "Sealing of the audit is late",
         "Retention is late",
     ]
-    assert "<h1>Five things need a person</h1>" in page.html
+    assert "<h1>5 things need a person</h1>" in page.html
     assert "on time" not in page.text
     assert places(page)[2] == "/acme/sweeps/fire_followups"
     assert "Due follow-ups fire" not in page.text
