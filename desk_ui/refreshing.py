@@ -118,7 +118,7 @@ def _said(_language: str) -> str:
         "new": [_("1 new, show"), _("{} new, show")],
         "other": _("More changed, show"),
         "changed": [_("1 row changed"), _("{} rows changed")],
-        "moved": _("This changed {}: {}").removesuffix("{}"),
+        "moved": _("This changed: {}."),
         "show": _("Show it"),
     }
     return json.dumps(found, ensure_ascii=False)

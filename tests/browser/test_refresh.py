@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import select
 
-from models import clock, preferences
+from models import clock, preferences, sweep_states
 from models.followups import transitions
 from models.operators import Operator
 from tests.browser.pages import FollowUps
@@ -258,7 +258,7 @@ def test_page_of_one_says_that_it_moved_and_changes_nothing_by_itself(desk, open
         page.goto(f"{desk.url}/acme/followups/{followup.id}")
         fire(desk, followup)
         refresh(page)
-        expect(page.locator("[data-moved]")).to_contain_text("ago: fired. Show it")
+        expect(page.locator("[data-moved]")).to_contain_text("This changed: fired. Show it")
         expect(page.get_by_role("button", name="Cancel this follow-up")).to_be_visible()
         assert shifts(page) == []
         page.get_by_role("link", name="Show it").click()
@@ -303,3 +303,56 @@ def test_requests_of_an_idle_page_are_few(desk, open_page, acme, agent):
         click.echo(f"\nrequests of an idle open list within a minute: {len(seen)}, answered {statuses}")
         assert len(seen) <= 6
         assert set(statuses) == {304}
+
+
+def test_sweep_is_shown_as_it_stands_in_its_place(desk, open_page, acme):
+    def pause(on):
+        with_whom = {"known": ["retention"], "actor": SETTER_UP, "now": clock.now()}
+        if on:
+            desk.tell(lambda session: sweep_states.pause(session, "retention", reason="r", **with_whom))
+        else:
+            desk.tell(lambda session: sweep_states.resume(session, "retention", **with_whom))
+
+    with open_page() as page:
+        page.add_init_script(SHIFTS)
+        desk.sign_in(page)
+        page.goto(f"{desk.url}/acme/sweeps")
+        one = page.locator("#sweep-retention")
+        height = one.bounding_box()["height"]
+        pause(True)
+        try:
+            refresh(page)
+            expect(
+                one.get_by_text("Paused", exact=True).or_(page.get_by_text("More changed, show"))
+            ).to_be_visible()
+            assert one.bounding_box()["height"] == height
+            assert shifts(page) == []
+        finally:
+            pause(False)
+
+
+def test_more_is_offered_when_it_can_not_be_put_in_without_moving_rows(desk, open_page, acme, agent):
+    followup = book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        page = followups.page
+        row = page.locator(f"#followup-{followup.id}")
+        row.evaluate("(row) => row.querySelectorAll('td').forEach((one) => one.remove())")
+        reschedule(desk, acme, followup)
+        refresh(page)
+        expect(page.get_by_role("link", name="More changed, show")).to_be_visible()
+        assert shifts(page) == [] or row.evaluate("(row) => row.childElementCount") == 0
+
+
+def test_row_whose_text_is_marked_waits(desk, open_page, acme, agent):
+    followup = book(desk, acme, agent, f"c-{agent}")
+    with listed(desk, open_page, agent) as followups:
+        page = followups.page
+        row = followups.row(followup.customer)
+        row.locator(".r .clip").select_text()
+        reschedule(desk, acme, followup)
+        with page.expect_response("**/followups?agent=*"):
+            refresh(page)
+        expect(row.locator("[name=version]")).to_have_value("1")
+        page.evaluate("getSelection().removeAllRanges()")
+        refresh(page)
+        expect(row.locator("[name=version]")).to_have_value("2")

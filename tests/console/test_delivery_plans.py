@@ -4,7 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import event, insert, text, update
+from sqlalchemy import event, insert, select, text, update
 
 from desk_ui.deliveries import exporting, queries
 from desk_ui.deliveries.queries import Filters, Tab
@@ -229,9 +229,21 @@ def check_what_waits_for_paused_endpoints_is_counted_by_their_index(session, man
     assert [one.number for one in found] == [1_001] * 5
 
 
+def check_rows_that_a_page_asks_for_are_read_by_their_keys(session, many):
+    ids = list(session.scalars(select(Delivery.id).where(Delivery.tenant_id == many.id).limit(50)))
+    for tab in Tab:
+        [plan] = plans_of(
+            session,
+            lambda: queries.these(session, many, "UTC", Filters(tab), ids),  # noqa: B023
+        )
+        assert not scans(plan), (tab, plan)
+    session.rollback()
+
+
 def test_every_read_of_deliveries_goes_by_its_indexes(session, many, now):
     """One after the other, since filling the tables takes most of the time."""
     check_no_page_scans_a_table_whatever_it_is_narrowed_to(session, many, now)
     check_list_reads_more_than_its_own_rows_when_its_index_is_gone(session, many)
     check_dead_ones_that_need_a_person_are_counted_by_their_index(session, many, now)
     check_what_waits_for_paused_endpoints_is_counted_by_their_index(session, many)
+    check_rows_that_a_page_asks_for_are_read_by_their_keys(session, many)

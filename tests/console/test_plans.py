@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event, select, text
 
 from desk_ui import search
-from desk_ui.followups import customers, queries
+from desk_ui.followups import customers, exporting, queries
 from desk_ui.followups.queries import Filters, Scene, Tab
 from desk_ui.paging import Cursor
 from models import bulk, clock
@@ -115,6 +115,24 @@ def check_no_list_scans_the_table_whatever_it_is_narrowed_to(app, many, now):
                 if name in set(Tab):
                     # In the order of the index: at most the last of two columns is sorted.
                     assert "Sort  (" not in plan and "USE TEMP B-TREE FOR ORDER BY" not in plan, (name, plan)
+        db.session.remove()
+
+
+def check_a_file_is_read_by_the_indexes_of_its_list(app, many, now):
+    with app.app_context():
+        session = db.session()
+        scene = Scene.read(session, many, Declared(), now, "UTC")
+        for name, filters in CASES.items():
+            for after in (None, Cursor(now - timedelta(days=1), uuid4())):
+                found = []
+                [plan] = plans_of(
+                    session,
+                    lambda: found.extend(exporting.page(session, scene, filters, after, 1_000)),  # noqa: B023
+                )
+                assert not scans(plan), (name, plan)
+                if name in set(Tab):
+                    assert "Sort  (" not in plan and "USE TEMP B-TREE FOR ORDER BY" not in plan, (name, plan)
+        assert len(found) == 1_000
         db.session.remove()
 
 
@@ -245,6 +263,21 @@ def check_page_of_one_reads_by_its_key(app, many, now):
         db.session.remove()
 
 
+def check_rows_that_a_page_asks_for_are_read_by_their_keys(app, many, now):
+    with app.app_context():
+        session = db.session()
+        scene = Scene.read(session, many, Declared(), now, "UTC")
+        first = session.query(FollowUp.id).filter(FollowUp.tenant_id == many.id).limit(50)
+        ids = [id for (id,) in first]
+        for name, filters in CASES.items():
+            [plan] = plans_of(session, lambda: queries.these(session, scene, filters, ids))  # noqa: B023
+            assert not scans(plan) and ("follow_up_pkey" in plan or "autoindex_follow_up" in plan), (
+                name,
+                plan,
+            )
+        db.session.remove()
+
+
 def check_needs_of_a_person_are_counted_by_an_index_each(app, many, now):
     # When the blocked ones were new: thirty days before the others are due.
     at = now - timedelta(days=30)
@@ -278,10 +311,12 @@ def test_every_read_of_follow_ups_goes_by_its_indexes(app, many, now):
     """One after the other, since filling the tables takes most of the time."""
     check_no_list_scans_the_table_whatever_it_is_narrowed_to(app, many, now)
     check_a_filter_that_nothing_passes_reads_by_its_own_index(app, many, now)
+    check_a_file_is_read_by_the_indexes_of_its_list(app, many, now)
     check_pending_list_goes_by_its_own_index_and_scans_without_it(app, many, now)
     check_search_scans_no_table_whatever_it_is_asked_for(app, many)
     check_counts_read_no_more_than_they_show(app, many, now)
     check_those_whose_task_waits_are_found_from_their_tasks(app, many, now)
     check_those_booked_again_are_looked_up_by_their_own_index(app, many)
     check_page_of_one_reads_by_its_key(app, many, now)
+    check_rows_that_a_page_asks_for_are_read_by_their_keys(app, many, now)
     check_needs_of_a_person_are_counted_by_an_index_each(app, many, now)

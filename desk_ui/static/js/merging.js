@@ -1,6 +1,6 @@
 // What a refresh found is put into the page without moving anything: rows that changed are replaced where they stand,
 // with the focus on the same control; those that left are greyed; new ones are only counted.
-const ROWS = "#main [data-v][id]";
+const ROWS = "[data-v][id]";
 
 function parsed(html) {
   const found = document.createElement("template");
@@ -18,9 +18,9 @@ function sameControl(row, held) {
   return alike || row.querySelector("[data-focus]");
 }
 
-// False where it has to wait: somebody marks its text, or it would push others away.
+// What became of it: put in, waits while somebody marks its text, or left as it was, since it would push others away.
 function replaceRow(old, next) {
-  if (isSelected(old)) return false;
+  if (isSelected(old)) return "waits";
   const held = old.contains(document.activeElement) ? document.activeElement : null;
   const height = old.getBoundingClientRect().height;
   old.replaceWith(next);
@@ -36,24 +36,29 @@ function replaceRow(old, next) {
     const control = taken === old ? held : sameControl(taken, held);
     if (control) control.focus({ preventScroll: true });
   }
-  if (taken === next) htmx.process(next);
-  return taken === next;
+  if (taken === old) return "grew";
+  htmx.process(next);
+  return "put";
 }
 
 function byId(found) {
-  return new Map([...found.querySelectorAll("[data-v][id]")].map((row) => [row.id, row]));
+  return new Map([...found.querySelectorAll(ROWS)].map((row) => [row.id, row]));
 }
 
-// The rows among `here` that stand otherwise in `there`: how many were replaced, and whether any has to wait.
+// The rows among `here` that stand otherwise in `there`: how many were put in, have to wait, or grew.
 function putIn(here, there) {
-  let changed = 0, waits = false;
+  const done = { put: 0, waits: 0, grew: 0 };
   for (const row of here) {
     const next = there.get(row.id);
-    if (!next || next.dataset.v === row.dataset.v) continue;
-    if (replaceRow(row, next)) changed += 1;
-    else waits = true;
+    if (next && next.dataset.v !== row.dataset.v) done[replaceRow(row, next)] += 1;
   }
-  return { changed, waits };
+  return done;
+}
+
+// Whether something beside the rows came or went, which can't be put in without moving them.
+function differsBeside(here, there) {
+  const beside = (rows) => rows.filter((row) => row.localName !== "tr").map((row) => row.id).sort().join();
+  return beside(here) !== beside([...there.values()]);
 }
 
 // How many of those found belong among the rows of the page. What only moved up from the next page is not new.

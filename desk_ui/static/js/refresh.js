@@ -4,7 +4,7 @@ const OFTEN = 10_000, SELDOM = 120_000, GIVE_UP = 20_000;
 const bar = document.getElementById("fresh");
 const watched = () => document.querySelector("[data-watch]");
 const state = { due: 0, failures: 0, at: performance.now(), runs: false, acts: 0, acted: 0, told: 0, moved: false, held: false, over: false };
-const fresh = { sign: bar?.dataset.sign, strays: "", strayed: null, etag: null };
+const fresh = { sign: bar?.dataset.sign, held: null, other: false, strays: "", etag: null };
 let said = null, zone = "UTC";
 
 function every() {
@@ -49,70 +49,80 @@ function note(answer) {
   const date = new Date(answer.headers.get("Date") || Date.now());
   const clock = date.toLocaleTimeString("en-GB", { timeZone: zone });
   Object.assign(state, { failures: 0, at: performance.now(), read: clock });
+  // A list says it over its rows; the page of one was only asked whether it moved.
+  const foot = bar && document.querySelector("[data-read]");
+  if (foot) foot.textContent = "";
   const next = answer.headers.get("X-Next-Run");
   if (next) document.querySelectorAll("time[data-next-run]").forEach((one) => (one.dateTime = next));
 }
 
-function announce(changed, added) {
+function counted(words, number) {
+  return words[number === 1 ? 0 : 1].replace("{}", number >= 50 ? "50+" : number);
+}
+
+// `other` is what changed and can't be put in without moving what stands here.
+function announce(changed, added, other) {
   const link = bar.querySelector("[data-new]");
-  const number = added >= 50 ? "50+" : added;
-  if (added) link.textContent = said.new[added === 1 ? 0 : 1].replace("{}", number);
-  link.hidden = !added;
-  const words = changed ? [said.changed[changed === 1 ? 0 : 1].replace("{}", changed)] : [];
-  if (added && added !== state.told) words.push(said.new[added === 1 ? 0 : 1].replace("{}", number));
+  link.hidden = !added && !other;
+  if (!link.hidden) link.textContent = added ? counted(said.new, added) : said.other;
+  const words = changed && !("quiet" in bar.dataset) ? [counted(said.changed, changed)] : [];
+  if (added && added !== state.told) words.push(counted(said.new, added));
   state.told = added;
   if (words.length) bar.querySelector("[data-live]").textContent = `${words.join(", ")}.`;
 }
 
 // Rows that the list no longer holds: what became of them. Asked each time, since the list itself may stay the same.
 async function look(strays) {
-  if (!strays.length || !bar.dataset.rows) return { changed: 0, waits: false };
+  const none = { put: 0, waits: 0, grew: 0 };
+  if (!strays.length || !bar.dataset.rows) return none;
   const url = new URL(bar.dataset.rows, location.href);
-  strays.slice(0, 50).forEach((row) => url.searchParams.append("id", row.id.replace(/^[a-z]+-/, "")));
+  strays.forEach((row) => url.searchParams.append("id", row.id.replace(/^[a-z]+-/, "")));
   const answer = await ask(url, url.href === fresh.strays ? fresh.etag : null);
-  if (!isUsable(answer) || answer.status === 304) return { changed: 0, waits: false };
+  if (!isUsable(answer) || answer.status === 304) return none;
   const there = byId(parsed(await answer.text()));
-  if (pauses() !== null) return { changed: 0, waits: true };
-  const put = putIn(strays, there);
-  const gone = strays.slice(0, 50).filter((row) => row.isConnected && !there.has(row.id));
+  if (pauses() !== null) return none;
+  const done = putIn(strays, there);
+  const gone = strays.filter((row) => row.isConnected && !there.has(row.id));
   gone.forEach((row) => grey(row, said.gone));
-  if (!put.waits) Object.assign(fresh, { strays: url.href, etag: signOf(answer) });
-  return { changed: put.changed + gone.length, waits: put.waits };
+  done.put += gone.length;
+  if (!done.waits) Object.assign(fresh, { strays: url.href, etag: signOf(answer) });
+  return done;
 }
 
 function signOf(answer) {
   return (answer.headers.get("ETag") || "").replace(/^W\/|"/g, "");
 }
 
-function outside(rows, there) {
-  return rows.filter((row) => row.localName === "tr" && !there(row.id) && !row.classList.contains("gone"));
+function outside() {
+  const rows = fresh.held ? [...document.querySelectorAll(`tr${ROWS}:not(.gone)`)] : [];
+  return rows.filter((row) => !fresh.held.has(row.id)).slice(0, 50);
 }
 
 async function readList() {
-  const acts = state.acted;
+  const acted = state.acted;
   const answer = await ask(bar.dataset.from, fresh.sign);
   if (!isUsable(answer)) return;
-  let changed = 0, waits = false, added = state.told;
+  let changed = 0, added = state.told;
   if (answer.status === 200) {
     const found = parsed(await answer.text()), page = found.querySelector("#fresh");
     if (!page) throw new Error("no list");
     if (page.dataset.page !== bar.dataset.page) return stop(said.newer, { href: location.href, textContent: said.reload });
     // What was read before an act, or while somebody began to select, is older than the page by now.
-    if (acts !== state.acted || pauses() !== null) return again();
-    const here = [...document.querySelectorAll(ROWS)], there = byId(found);
+    if (acted !== state.acted || pauses() !== null) return again();
+    const here = [...document.querySelectorAll(`#main ${ROWS}`)], there = byId(found);
     added = countNew(here, there, "more" in bar.dataset);
+    const besides = differsBeside(here, there), done = putIn(here, there);
+    changed = done.put;
     fresh.held = new Set(there.keys());
-    ({ changed, waits } = putIn(here, there));
-    fresh.sign = waits ? null : signOf(answer);
+    fresh.sign = done.waits ? null : signOf(answer);
+    fresh.other = besides || done.grew > 0;
   }
   note(answer);
-  if (fresh.held) {
-    const left = await look(outside([...document.querySelectorAll(ROWS)], (id) => fresh.held.has(id)));
-    changed += left.changed;
-  }
+  const left = await look(outside());
+  changed += left.put;
   if (changed) document.dispatchEvent(new CustomEvent("desk:rows"));
   if (changed || added !== state.told) state.moved = true;
-  announce(changed, added);
+  announce(changed, added, fresh.other || left.grew > 0);
 }
 
 async function readOne() {
@@ -123,11 +133,11 @@ async function readOne() {
   const next = answer.status === 200 && parsed(await answer.text()).querySelector("[data-watch]");
   if (!next || !panel.isConnected || next.dataset.sign === panel.dataset.sign) return;
   panel.dataset.sign = next.dataset.sign;
-  const [before, after] = said.moved.split("{}");
   const when = Object.assign(document.createElement("time"), { dateTime: next.dataset.at });
   when.dataset.ticks = "";
   const link = Object.assign(document.createElement("a"), { href: location.href, textContent: said.show });
-  place.replaceChildren(before, when, after + next.dataset.became + ". ", link);
+  // The time stands last, so that it moves nothing when it goes on.
+  place.replaceChildren(said.moved.replace("{}", next.dataset.became), " ", link, " ", when);
   tick();
 }
 
