@@ -174,7 +174,7 @@ def test_test_reaches_the_receiver_and_is_seen_on_the_page(
         run(desk)
         shown.open().shows("delivered")
         page.get_by_role("link", name="The last one").click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("endpoint.test")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("A test of an endpoint")
         expect(page.get_by_text("Attempt 1: delivered")).to_be_visible()
     [request] = receiver.received
     assert b'"endpoint.test"' in request.body
@@ -187,7 +187,7 @@ def test_pause_keeps_what_waits_and_resume_lets_it_go(desk, acme, endpoint, rece
         desk.sign_in(page, "admin@acme.test")
         shown = Endpoint(page, desk.url, endpoint.id).open()
         shown.ask("Pause", "Pause it")
-        shown.shows("Paused: 1 delivery waits until it is resumed.")
+        shown.shows("Nothing is sent to it until it is resumed: 1 delivery waits.")
         run(desk)
         assert state(desk, delivery) == "pending"
         shown.ask("Resume", "Resume it")
