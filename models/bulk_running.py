@@ -83,9 +83,9 @@ def run(
     loses nor repeats one. Any number may run the same operation: they take turns. An operation that ended,
     was stopped, or is gone, has nothing to do. Raises what only a fault of the database raises.
     """
-    ran = Ran()
+    runner, ran = _Runner(session, operation_id, verbs, declared, clock), Ran()
     while ran.examined < most and (until is None or clock() < until):
-        became = _next(session, operation_id, verbs, declared, clock)
+        became = runner.next()
         if became is None:
             ran.over = True
             break
@@ -94,64 +94,66 @@ def run(
     return ran
 
 
-def _next(
-    session: Session,
-    operation_id: UUID,
-    verbs: Mapping[str, Verb],
-    declared: Declared,
-    clock: Callable[[], datetime],
-) -> ItemState | None:
-    """One item, begun again where its transaction lost a deadlock; None where there is none left."""
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            return _do(session, operation_id, verbs, declared, clock)
-        except DBAPIError as error:
+@dataclass(slots=True)
+class _Runner:
+    """Does the items of one operation; keeps its tenant, so that it is not read for each."""
+
+    session: Session
+    operation_id: UUID
+    verbs: Mapping[str, Verb]
+    declared: Declared
+    clock: Callable[[], datetime]
+    tenant: Tenant | None = None
+
+    def next(self) -> ItemState | None:
+        """One item, begun again where its transaction lost a deadlock; None where there is none left."""
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._do()
+            except DBAPIError as error:
+                rollback(self.session)
+                if attempt == ATTEMPTS or not is_lost_race(error):
+                    raise
+        raise AssertionError("unreachable")
+
+    def _do(self) -> ItemState | None:
+        session = self.session
+        operation = locked(session, self.operation_id)
+        if operation is None or operation.state != State.RUNNING:
             rollback(session)
-            if attempt == ATTEMPTS or not is_lost_race(error):
-                raise
-    raise AssertionError("unreachable")
+            return None
+        # Read behind the lock, so that what happened while waiting for it is in the past.
+        now = self.clock()
+        item = session.scalars(
+            select(BulkItem)
+            .where(BulkItem.operation_id == operation.id, BulkItem.state == ItemState.WAITING.value)
+            .order_by(BulkItem.position)
+            .limit(1)
+            .execution_options(populate_existing=True)
+        ).one_or_none()
+        if item is None:
+            end(session, operation, State.FINISHED, actor=operation.actor, now=now)
+            commit(session, "bulk.finish")
+            return None
+        refusal = _refusal(self.verbs[operation.verb], self._work(operation, item, now))
+        became = _settle(operation, item, refusal, now)
+        commit(session, "bulk.item")
+        return became
 
-
-def _do(
-    session: Session,
-    operation_id: UUID,
-    verbs: Mapping[str, Verb],
-    declared: Declared,
-    clock: Callable[[], datetime],
-) -> ItemState | None:
-    operation = locked(session, operation_id)
-    if operation is None or operation.state != State.RUNNING:
-        rollback(session)
-        return None
-    # Read behind the lock, so that what happened while waiting for it is in the past.
-    now = clock()
-    item = session.scalars(
-        select(BulkItem)
-        .where(BulkItem.operation_id == operation.id, BulkItem.state == ItemState.WAITING.value)
-        .order_by(BulkItem.position)
-        .limit(1)
-        .execution_options(populate_existing=True)
-    ).one_or_none()
-    if item is None:
-        end(session, operation, State.FINISHED, actor=operation.actor, now=now)
-        commit(session, "bulk.finish")
-        return None
-    tenant = session.get_one(Tenant, operation.tenant_id)
-    work = Work(
-        session=session,
-        tenant=tenant,
-        row_id=item.row_id,
-        version=item.version,
-        options=operation.options,
-        reason=operation.reason,
-        operation_id=operation.id,
-        declared=declared,
-        actor=operation.actor,
-        now=now,
-    )
-    became = _settle(operation, item, _refusal(verbs[operation.verb], work), now)
-    commit(session, "bulk.item")
-    return became
+    def _work(self, operation: BulkOperation, item: BulkItem, now: datetime) -> Work:
+        self.tenant = self.session.get_one(Tenant, operation.tenant_id)
+        return Work(
+            session=self.session,
+            tenant=self.tenant,
+            row_id=item.row_id,
+            version=item.version,
+            options=operation.options,
+            reason=operation.reason,
+            operation_id=operation.id,
+            declared=self.declared,
+            actor=operation.actor,
+            now=now,
+        )
 
 
 def _refusal(verb: Verb, work: Work) -> tuple[str, str] | None:

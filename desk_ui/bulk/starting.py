@@ -70,7 +70,7 @@ def _asked(kind: Kind) -> Ask:
     return Ask(
         title=kind.on(number),
         says=[_which(number, selection), *kind.says(number, selection)],
-        facts=[(str(_("In")), kind.narrowed(selection.query))],
+        facts=[(_("List"), kind.narrowed(selection.query))],
         sample=kind.sample(rows),
         rest=max(0, number - 5),
         fields=[*kind.fields(), *_reason(), *_typed(number)],

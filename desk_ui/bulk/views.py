@@ -106,7 +106,8 @@ def meant(operation: BulkOperation) -> str:
     """Which rows it was about: all that matched a filter, or some that were chosen."""
     if operation.watermark is None:
         return _("chosen one by one")
-    return KINDS[operation.verb].narrowed(asking("", dict(operation.filters)).removeprefix("?"))
+    narrowed = KINDS[operation.verb].narrowed(asking("", dict(operation.filters)).removeprefix("?"))
+    return _("all that matched: %(list)s", list=narrowed)
 
 
 @dataclass(frozen=True)

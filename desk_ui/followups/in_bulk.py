@@ -68,7 +68,12 @@ class _OfFollowUps(Kind):
         query = select(_OF.customer, _OF.reason, _OF.due_at).where(_OF.tenant_id == g.tenant.id)
         query = query.where(_OF.id.in_(select(first.c.id))).order_by(*rows.by)
         return [
-            f"{customer}, {reason}, {words.relative(due_at, g.now, g.zone)}"
+            _(
+                "%(customer)s, %(reason)s, due %(when)s",
+                customer=customer,
+                reason=reason,
+                when=words.relative(due_at, g.now, g.zone),
+            )
             for customer, reason, due_at in db.session().execute(query)
         ]
 

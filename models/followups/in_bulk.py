@@ -9,7 +9,7 @@ from sqlalchemy.orm import aliased
 from models.bulk_running import Verb, Work
 from models.clock import parse_time
 from models.errors import Conflict
-from models.followups import transitions
+from models.followups import booking, contacts, transitions
 from models.followups.records import REARMABLE, FollowUp, Status
 
 _ENDED = {Status.FIRED: "Fired", Status.BLOCKED: "Blocked", Status.CANCELLED: "Cancelled"}
@@ -33,9 +33,9 @@ def _again(tenant_id: object, followup_id: object) -> ColumnElement[bool]:
 
 
 def _cancel(work: Work) -> None:
-    """Cancel one. What was cancelled already is not ours, so that it is refused here."""
+    """Cancel one. What was cancelled already was not cancelled by this operation."""
     try:
-        row = transitions.cancel(
+        transitions.cancel(
             work.session,
             work.tenant.id,
             UUID(work.row_id),
@@ -44,11 +44,10 @@ def _cancel(work: Work) -> None:
             reason=work.reason,
             detail=work.detail,
             expected_version=work.version,
+            anew=True,
         )
     except Conflict as fault:
         raise _moved(fault, work.now) from fault
-    if row.version == work.version or row.updated_at != work.now:
-        raise Conflict(became(row, work.now), current=row)
 
 
 def _rearm(work: Work) -> None:
@@ -56,6 +55,9 @@ def _rearm(work: Work) -> None:
     first = UUID(work.row_id)
     if work.session.scalar(select(_again(work.tenant.id, first))):
         raise Conflict("It was booked again already.")
+    row = booking.get(work.session, work.tenant.id, first)
+    if contacts.lock(work.session, work.tenant.id, row.customer) is None:
+        raise Conflict("There is no consent on record. Re-arm it alone, which asks about that.")
     try:
         transitions.rearm(
             work.session,

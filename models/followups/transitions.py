@@ -58,16 +58,19 @@ def cancel(
     reason: str | None = None,
     detail: Mapping[str, Any] | None = None,
     expected_version: int | None = None,
+    anew: bool = False,
 ) -> FollowUp:
     """Cancel a pending follow-up; a cancelled one is returned unchanged, with no audit event.
 
-    `reason` is the operator's and stands in the audit, as does `detail`.
+    `reason` is the operator's and stands in the audit, as does `detail`. With `anew`, one that was cancelled
+    already is refused, too.
 
     Raises `NotFound`, and `Conflict` with the row as it is where it fired, was blocked or moved.
     """
     followup = _locked(session, tenant_id, followup_id)
     _allow(followup, refusal_to_cancel(followup))
     if followup.status == Status.CANCELLED:
+        _allow(followup, "This follow-up is cancelled already." if anew else None)
         return followup
     check_version(followup, expected_version, "follow-up")
     purpose = text.optional(reason, "reason")

@@ -15,7 +15,18 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from jobs.app import make_app
-from models import accounts, endpoints, erasure, operators, second_factor, tenants, tokens
+from jobs.bulk import VERBS
+from models import (
+    accounts,
+    bulk_operations,
+    bulk_running,
+    endpoints,
+    erasure,
+    operators,
+    second_factor,
+    tenants,
+    tokens,
+)
 from models.base import db
 from models.errors import DeskError
 from models.followups import booking, contacts, tasks, transitions
@@ -160,6 +171,20 @@ def add(session: Session, tenant: Tenant, given: list[list[str]]) -> list[str]:
     return each(session, given, act)
 
 
+def do_bulk(session: Session, _tenant: Tenant, operation_id: str) -> list[int]:
+    session.rollback()
+    ran = bulk_running.run(
+        session, UUID(operation_id), verbs=VERBS, declared=DECLARED, clock=lambda: DUE, most=10_000
+    )
+    return [ran.done, ran.not_done]
+
+
+def stop_bulk(session: Session, tenant: Tenant, operation_id: str) -> str:
+    stopped = bulk_operations.stop(session, tenant.id, UUID(operation_id), actor=API, now=DUE)
+    commit(session, "tests.race")
+    return stopped.state
+
+
 def desk(session: Session, _tenant: Tenant, arguments: list[str]) -> None:
     from desk_ui.cli import main
 
@@ -179,6 +204,8 @@ ACTS: dict[str, Callable[[Session, Tenant, Any], Any]] = {
     "give_code": give_code,
     "switch_off": switch_off,
     "add": add,
+    "bulk": do_bulk,
+    "stop_bulk": stop_bulk,
 }
 
 if __name__ == "__main__":
