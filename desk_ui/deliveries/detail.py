@@ -93,8 +93,8 @@ class DetailView:
         if not delivery_needs.needs_a_person(self.row.state, self.row.endpoint_state):
             return None
         fields = {"version": str(self.row.version), "list": self.query, "shown": "panel"}
-        may = Permission.ACT_ON_DELIVERIES
-        return marks.hand(db.session(), "delivery", may, "deliveries", fields, delivery_id=self.row.id)
+        on = marks.one_on(db.session(), "delivery", self.row.id)
+        return marks.hand(on, Permission.ACT_ON_DELIVERIES, "deliveries", fields, delivery_id=self.row.id)
 
     @property
     def refusal_to_rearm(self) -> str | None:

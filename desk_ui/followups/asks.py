@@ -33,7 +33,7 @@ def reschedule(row: Row, scene: Scene) -> Ask:
                 _("New time"),
                 kind="datetime-local",
                 value=local_time.typed(at, scene.zone),
-                hint=_of_the_time(row, at, scene),
+                hint=of_the_time(row, at, scene),
             )
         ],
         verb=_("Reschedule"),
@@ -44,10 +44,10 @@ def reschedule(row: Row, scene: Scene) -> Ask:
     )
 
 
-def _of_the_time(row: Row, at: datetime, scene: Scene) -> str:
+def of_the_time(row: Row, at: datetime, scene: Scene) -> str:
     """In which zone `at` is, what the customer's clocks show then, and whether it is quiet hours."""
     found = [_("In %(zone)s.", zone=scene.zone)]
-    if row.zone and row.zone != scene.zone:
+    if row.zone and differs(row, scene):
         here, there = words.clock(at, scene.zone), words.clock(at, row.zone)
         found.append(
             _("%(here)s is %(there)s for the customer (%(zone)s).", here=here, there=there, zone=row.zone)
@@ -130,7 +130,13 @@ def facts(row: Row, scene: Scene) -> list[tuple[str, str]]:
         (_("Customer"), row.customer),
         (_("Reason"), row.reason),
         (_("Promised for"), words.exact(row.at, scene.zone)),
+        *([(_("For the customer"), words.exact(row.at, row.zone))] if differs(row, scene) else []),
     ]
+
+
+def differs(row: Row, scene: Scene) -> bool:
+    """Whether the customer's clocks show another time than the page's."""
+    return row.zone is not None and row.zone != scene.zone
 
 
 def about(row: Row) -> str:

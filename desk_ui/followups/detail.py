@@ -10,19 +10,28 @@ from flask_babel import gettext as _
 from sqlalchemy.orm import Session
 
 from desk_ui import search, words
-from desk_ui.followups import asked, customers, foretelling, next_run, offers, queries, refusals, watching
+from desk_ui.followups import (
+    asked,
+    customers,
+    foretelling,
+    hands,
+    next_run,
+    offers,
+    queries,
+    refusals,
+    watching,
+)
 from desk_ui.followups.asked import Task
 from desk_ui.followups.queries import Filters, Row, Scene, Tab
 from desk_ui.followups.views import TABS, Mark, mark
 from desk_ui.handling import marks
-from desk_ui.handling.marks import Hand
+from desk_ui.handling.marks import Hand, On
 from desk_ui.offering import Offer
 from desk_ui.paging import place
-from desk_ui.permissions import Permission
 from desk_ui.refreshing import Watch
 from models import endpoint_urls
 from models.followups.foresight import Foresight, Gate, foresee
-from models.followups.records import REARMABLE, UNFINISHED, Block, Contact, ContactState, FollowUp, Status
+from models.followups.records import REARMABLE, Block, Contact, ContactState, FollowUp, Status
 from models.tenants import AgentHold
 
 
@@ -57,6 +66,7 @@ class DetailView:
     opt_out: str | None = None
     undo: Offer | None = None
     hand: Hand | None = None
+    on: On | None = None
 
     @property
     def mark(self) -> Mark:
@@ -166,6 +176,7 @@ def detail(
     again = customers.rearmed_as(session, scene.tenant, followup.id)
     since = [*history, *(customers.booking_again(session, scene.tenant, again) if again else [])]
     since += customers.consent_of(session, scene.tenant, followup, foresight.contact)
+    on = marks.one_on(session, "followup", followup.id)
     return DetailView(
         scene=scene,
         row=followup,
@@ -183,29 +194,10 @@ def detail(
         hold=session.get(AgentHold, (scene.tenant.id, followup.agent)) if thin.held else None,
         customer_tab=search.tab_of_customer(session, scene.tenant, followup.customer),
         opt_out=customers.opted_out_because(session, scene.tenant, foresight.contact),
-        hand=_hand(session, scene, thin, task, again, list_query),
+        hand=hands.hand(on, thin, scene, task, again=again is not None, list_query=list_query),
+        on=on,
         undo=offers.undo(followup, shown="panel", list_query=list_query),
     )
-
-
-def _hand(
-    session: Session,
-    scene: Scene,
-    row: Row,
-    task: Task | None,
-    again: customers.Again | None,
-    list_query: str,
-) -> Hand | None:
-    """Who is on it; None where it needs nobody."""
-    if not scene.wants_a_person(row, booked_again=again is not None, task_waits=_waits(task, scene)):
-        return None
-    fields = {"version": str(row.version), "list": list_query, "shown": "panel"}
-    may = Permission.ACT_ON_FOLLOWUPS
-    return marks.hand(session, "followup", may, "followups", fields, followup_id=row.id)
-
-
-def _waits(task: Task | None, scene: Scene) -> bool:
-    return task is not None and task.status in UNFINISHED and task.updated_at <= scene.waiting_since
 
 
 def gate_lines(foresight: Foresight, scene: Scene) -> list[GateLine]:

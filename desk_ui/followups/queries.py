@@ -132,12 +132,6 @@ class Scene(Standing):
         found = cls.of(session, tenant, declared, sweeps(declared)["fire_followups"].interval, now)
         return replace(found, zone=zone, attention_after=attention_after)
 
-    def wants_a_person(self, row: Row, *, booked_again: bool, task_waits: bool) -> bool:
-        """Whether it is overdue, blocked for what a person can put right, or fired and not finished."""
-        if row.status == Status.BLOCKED:
-            return not booked_again and self.needs_a_person(row.blocked_reason, row.updated_at)
-        return task_waits if row.status == Status.FIRED else row.overdue
-
     @property
     def waiting_since(self) -> datetime:
         """Since when a task must have waited to be named."""

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from desk_ui import local_time, words
 from desk_ui.asking import Ask, Field
 from desk_ui.followups import asked, customers, foretelling, refusals
-from desk_ui.followups.asks import about, back, facts, hidden
+from desk_ui.followups.asks import about, back, facts, hidden, of_the_time
 from desk_ui.followups.detail import gate_lines
 from desk_ui.followups.queries import Row, Scene
 from models.base import db
@@ -50,7 +50,7 @@ def rearm(row: Row, scene: Scene) -> Ask:
                 _("When"),
                 kind="datetime-local",
                 value=local_time.typed(free or at, scene.zone),
-                hint=_("In %(zone)s, at least 5 minutes ahead.", zone=scene.zone),
+                hint=f"{of_the_time(row, free or at, scene)} {_('At least 5 minutes ahead.')}",
             ),
             Field("reason", _("Why it is booked again"), hint=_("It is kept in the audit.")),
         ],

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from desk_ui import refreshing, words
 from desk_ui.addresses import asking, in_tenant
 from desk_ui.bulk.kinds import Offered
-from desk_ui.followups import asides, asked, next_run, queries
+from desk_ui.followups import asides, asked, hands, next_run, queries
 from desk_ui.followups.asked import Task
 from desk_ui.followups.queries import Entry, Filters, Row, Scene, Tab
 from desk_ui.followups.waiting import Waiting
@@ -213,12 +213,7 @@ class ListView(Listing[Filters, Row]):
     @cached_property
     def on(self) -> dict[UUID, On]:
         """Who is on those that need a person."""
-        wanting = [row.id for row in self.page.rows if self._wants_a_person(row)]
-        return marks.those_on(db.session(), "followup", wanting)
-
-    def _wants_a_person(self, row: Row) -> bool:
-        again, waits = row.id in self.again, row.id in self.unfinished
-        return self.scene.wants_a_person(row, booked_again=again, task_waits=waits)
+        return hands.on_rows(self.page.rows, self.scene, self.again, self.unfinished)
 
     @property
     def next_run(self) -> Markup:
@@ -284,6 +279,7 @@ class ListView(Listing[Filters, Row]):
             else words.relative(at, self.scene.now, zone),
             "past": _("due {}") if row.status == Status.PENDING else "",
             "exact": words.exact(at, zone),
+            "whole": self._for_both(at, row),
             "aside": self._asides[row.id],
             "again": self.again.get(row.id, ""),
             "v": self.sign_of(row),
@@ -297,6 +293,13 @@ class ListView(Listing[Filters, Row]):
     def _due(self, at: datetime) -> str:
         when = words.relative(at, self.scene.now, self.scene.zone)
         return _("due {}").format(when) if at < self.scene.now else when
+
+    def _for_both(self, at: datetime, row: Row) -> str:
+        """The exact moment, and what the customer's clocks show then where they show another."""
+        exact = words.exact(at, self.scene.zone)
+        if not row.zone or row.zone == self.scene.zone:
+            return exact
+        return _("%(exact)s; %(at)s for the customer", exact=exact, at=words.clock(at, row.zone))
 
     @cached_property
     def _asides(self) -> dict[UUID, str]:

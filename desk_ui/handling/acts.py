@@ -71,7 +71,7 @@ def let_go(subject: Subject) -> Response:
 
 def ask(subject: Subject) -> Ask:
     """To take it over from whoever is on it, which is meant, not done by the way."""
-    on = marks.those_on(db.session(), subject.resource[0], [subject.resource[1]]).get(subject.resource[1])
+    on = marks.one_on(db.session(), *subject.resource)
     says = [_who(on)]
     if on is not None and not on.mine:
         says.append(_("The desk does not tell them: do so yourself."))

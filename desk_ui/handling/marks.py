@@ -63,18 +63,17 @@ def values(on: On | None, now: datetime, zone: str) -> dict[str, object]:
     }
 
 
+def one_on(session: Session, resource_type: str, id: object) -> On | None:
+    """Who is on one resource of the tenant at hand, or was while it needed a person."""
+    return those_on(session, resource_type, [id]).get(id)
+
+
 def hand(
-    session: Session,
-    resource_type: str,
-    permission: Permission,
-    area: str,
-    fields: Mapping[str, str],
-    **argument: object,
+    on: On | None, permission: Permission, area: str, fields: Mapping[str, str], **argument: object
 ) -> Hand:
     """The hand of one thing: `argument` is its id as the routes of its `area` name it."""
-    [id] = argument.values()
     return Hand(
-        on=those_on(session, resource_type, [id]).get(id),
+        on=on,
         take_url=url_for(f"{area}.take_on", tenant=g.tenant.key, **argument),  # type: ignore[arg-type]
         ask_url=url_for(
             f"{area}.ask_take_over",

@@ -1,4 +1,4 @@
-"""Who is on what needs a person: taken on, taken over, let go; shown in the list, on its page, on Overview."""
+"""Who is on what needs a person: taken on, taken over, let go; shown in lists, pages and Overview."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -13,6 +13,7 @@ from models.followups.standing import Standing
 from models.operators import Role
 from tests.conftest import settings_for
 from tests.console.test_cancel import LIST
+from tests.console.visiting import HTMX
 from tests.support.api import on_sqlite
 from tests.support.declare import declared
 from tests.support.deliver import create_delivery, create_endpoint
@@ -275,3 +276,22 @@ def test_only_what_needs_a_person_is_among_what_is_counted(desk, acme, overdue):
         return needs.among(session, standing, [overdue.id, pending.id, uuid4()], before=now - 60 * MINUTE)
 
     assert desk.tell(among) == {overdue.id: "overdue"}
+
+
+@on_sqlite
+def test_page_left_open_is_told_when_somebody_takes_it_on(desk, acme, lead, overdue):
+    signs = [lead.client.get(page_of(overdue), headers=HTMX).headers["ETag"]]
+    take(desk, acme, overdue.id)
+    signs.append(lead.client.get(page_of(overdue), headers=HTMX).headers["ETag"])
+    assert signs[0] != signs[1]
+    assert lead.client.get(page_of(overdue), headers=HTMX).headers["ETag"] == signs[1]
+
+
+@on_sqlite
+def test_list_changes_when_somebody_takes_a_row_on(desk, acme, lead, overdue):
+    path = f"{LIST}?tab=overdue"
+    before = lead.client.get(path, headers=HTMX).headers["ETag"]
+    take(desk, acme, overdue.id)
+    assert lead.client.get(path, headers=HTMX).headers["ETag"] != before
+    rows = lead.block(f"{LIST}/rows?tab=overdue&id={overdue.id}")
+    assert "On it: other@acme.test," in rows.text

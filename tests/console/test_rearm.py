@@ -64,7 +64,7 @@ def test_rearm_says_why_it_was_blocked_and_that_it_still_stands(desk, acme, lead
         "c-1042",
         "the policy can't be used. That still stands: This agent is not declared in desk.toml.",
         "It will be blocked again, unless the policy in desk.toml is corrected before.",
-        "at least 5 minutes ahead",
+        "At least 5 minutes ahead",
     ):
         assert words in page.text
 
