@@ -33,8 +33,22 @@ class Chart:
     hours: Sequence[Hour]
 
     @property
+    def went_wrong(self) -> str:
+        """What failed in all its hours, in words; empty where nothing did."""
+        return _went_wrong(sum(hour.failed for hour in self.hours), sum(hour.faults for hour in self.hours))
+
+    @property
     def width(self) -> int:
         return STEP * len(self.bars) - (STEP - WIDTH)
+
+
+def _went_wrong(failed: int, faults: int) -> str:
+    found = (
+        [ngettext("%(n)s run failed", "%(n)s runs failed", failed, n=words.number(failed))] if failed else []
+    )
+    if faults:
+        found.append(ngettext("%(n)s row failed", "%(n)s rows failed", faults, n=words.number(faults)))
+    return ", ".join(found)
 
 
 def of_runs(name: str, hours: Sequence[Hour], zone: str) -> Chart:
