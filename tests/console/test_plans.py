@@ -271,10 +271,20 @@ def check_rows_that_a_page_asks_for_are_read_by_their_keys(app, many, now):
         ids = [id for (id,) in first]
         for name, filters in CASES.items():
             [plan] = plans_of(session, lambda: queries.these(session, scene, filters, ids))  # noqa: B023
-            assert not scans(plan) and ("follow_up_pkey" in plan or "autoindex_follow_up" in plan), (
+            assert not scans(plan) and ("pk_follow_up" in plan or "autoindex_follow_up" in plan), (
                 name,
                 plan,
             )
+        db.session.remove()
+
+
+def check_those_that_somebody_is_on_are_read_by_their_keys(app, many, now):
+    with app.app_context():
+        session = db.session()
+        scene = Scene.read(session, many, Declared(), now, "UTC")
+        ids = list(session.scalars(select(FollowUp.id).where(FollowUp.tenant_id == many.id).limit(1_000)))
+        [plan] = plans_of(session, lambda: needs.among(session, scene, ids, before=now))
+        assert not scans(plan), plan
         db.session.remove()
 
 
@@ -320,3 +330,4 @@ def test_every_read_of_follow_ups_goes_by_its_indexes(app, many, now):
     check_page_of_one_reads_by_its_key(app, many, now)
     check_rows_that_a_page_asks_for_are_read_by_their_keys(app, many, now)
     check_needs_of_a_person_are_counted_by_an_index_each(app, many, now)
+    check_those_that_somebody_is_on_are_read_by_their_keys(app, many, now)

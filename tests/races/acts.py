@@ -22,14 +22,16 @@ from models import (
     bulk_running,
     endpoints,
     erasure,
+    handling,
     operators,
     second_factor,
     tenants,
     tokens,
 )
+from models.actors import Actor
 from models.base import db
 from models.errors import DeskError
-from models.followups import booking, contacts, tasks, transitions
+from models.followups import booking, contacts, tasks, transitions, undoing
 from models.followups.firing import fire_due
 from models.followups.importing import import_records
 from models.intake import IncomingMessage, receive_message
@@ -185,6 +187,26 @@ def stop_bulk(session: Session, tenant: Tenant, operation_id: str) -> str:
     return stopped.state
 
 
+def undo(session: Session, tenant: Tenant, ids: list[str]) -> list[str]:
+    def act(id: str) -> str:
+        made = undoing.undo_cancel(session, tenant, UUID(id), declared=DECLARED, actor=API, now=T)
+        return made.status
+
+    return each(session, ids, act)
+
+
+def take_on(session: Session, tenant: Tenant, given: list[Any]) -> list[str]:
+    """`given`: who takes them on, and the ids."""
+    who, ids = given
+    hand = Actor.operator(who, f"{who}@acme.test")
+
+    def act(id: str) -> str:
+        mark = handling.take(session, tenant, ("followup", id), refusal=None, actor=hand, now=T)
+        return mark.operator_id
+
+    return each(session, ids, act)
+
+
 def desk(session: Session, _tenant: Tenant, arguments: list[str]) -> None:
     from desk_ui.cli import main
 
@@ -201,6 +223,8 @@ ACTS: dict[str, Callable[[Session, Tenant, Any], Any]] = {
     "take": take,
     "erase": erase,
     "desk": desk,
+    "undo": undo,
+    "take_on": take_on,
     "give_code": give_code,
     "switch_off": switch_off,
     "add": add,
