@@ -62,7 +62,12 @@ class Console:
             known = {tenant.key: tenant for tenant in tenants.all_of(session)}
             now = clock.now()
             found = known.get(key) or tenants.add(session, key=key, name=None, actor=SETTER_UP, now=now)
-            operators.add(session, f"lead@{key}.test", tenant=found, role="lead", actor=SETTER_UP, now=now)
+            lead, new = operators.add(
+                session, f"lead@{key}.test", tenant=found, role="lead", actor=SETTER_UP, now=now
+            )
+            if new:
+                # What a test meets is not to depend on how long it takes; those of the refresh ask for it.
+                lead.refresh_seconds = 0
             return found
 
         return self.tell(made)

@@ -49,11 +49,11 @@ function note(answer) {
   const date = new Date(answer.headers.get("Date") || Date.now());
   const clock = date.toLocaleTimeString("en-GB", { timeZone: zone });
   Object.assign(state, { failures: 0, at: performance.now(), read: clock });
-  // A list says it over its rows; the page of one was only asked whether it moved.
+  // The page of one was only asked whether it moved.
   const foot = bar && document.querySelector("[data-read]");
-  if (foot) foot.textContent = "";
+  if (foot) foot.textContent = foot.textContent.replace(/\d\d:\d\d/, clock.slice(0, 5));
   const next = answer.headers.get("X-Next-Run");
-  if (next) document.querySelectorAll("time[data-next-run]").forEach((one) => (one.dateTime = next));
+  if (next) document.querySelectorAll("time[data-next-run], .bar .next time").forEach((one) => (one.dateTime = next));
 }
 
 function counted(words, number) {
@@ -169,13 +169,14 @@ function follow() {
 
 function beat() {
   if (state.over || !said) return;
-  const paused = pauses(), off = !every();
+  // Due at 0 is asked for now, whatever was chosen.
+  const paused = pauses(), off = !every() && state.due !== 0;
   if (paused) say(paused);
   else if (state.failures) say(said.failed.replace("{}", span(Math.floor((performance.now() - state.at) / 1000))));
   else if (paused === null) say((off ? said.off : said.read).replace("{}", state.read));
-  if (paused !== null || off || state.runs) return;
+  if (paused !== null || state.runs) return;
   follow();
-  if (performance.now() >= state.due) round();
+  if (!off && performance.now() >= state.due) round();
 }
 
 function now() {
