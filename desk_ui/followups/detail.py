@@ -19,6 +19,7 @@ from desk_ui.followups import (
     offers,
     queries,
     refusals,
+    told,
     watching,
 )
 from desk_ui.followups.asked import Task
@@ -186,7 +187,7 @@ def detail(
         foresight=foresight if judged else None,
         contact=foresight.contact,
         timeline=asked.merged(queries.timeline(session, scene.tenant, followup.id), since),
-        deliveries=queries.deliveries(session, scene.tenant, followup.id),
+        deliveries=told.deliveries(session, scene.tenant, followup.id),
         lines=gate_lines(foresight, scene) if judged else [],
         task=task,
         again=again,

@@ -17,13 +17,10 @@ from jobs.schedule import sweeps
 from models.audit import AuditEvent, Result
 from models.base import table_of
 from models.declarations import Declared
-from models.deliveries import Delivery
-from models.endpoints import WebhookEndpoint
 from models.followups.policy import policy_of
 from models.followups.records import Block, FollowUp, Status
 from models.followups.standing import Standing
 from models.followups.stranded import of_waiting_tasks
-from models.outbox import OutboxEvent
 from models.tenants import Tenant
 
 
@@ -304,31 +301,3 @@ def last_change(session: Session, tenant: Tenant, followup_id: UUID) -> Entry | 
 
 def entry_of(e: AuditEvent) -> Entry:
     return Entry(e.at, e.action, e.actor_type, e.actor_label, e.purpose, e.result != "success", e.detail)
-
-
-def deliveries(session: Session, tenant: Tenant, followup_id: UUID) -> list[Any]:
-    """What was told to whom about one follow-up: id, event type, url, state, attempts, last status, at.
-
-    The pages show no more of the url than its origin: what comes after may be a secret."""
-    return list(
-        session.execute(
-            select(
-                Delivery.id,
-                OutboxEvent.event_type,
-                WebhookEndpoint.url,
-                Delivery.state,
-                Delivery.attempts,
-                Delivery.last_status,
-                Delivery.updated_at,
-            )
-            .join(Delivery, Delivery.event_id == OutboxEvent.id)
-            .join(WebhookEndpoint, WebhookEndpoint.id == Delivery.endpoint_id)
-            .where(
-                OutboxEvent.tenant_id == tenant.id,
-                OutboxEvent.aggregate_type == "followup",
-                OutboxEvent.aggregate_id == str(followup_id),
-            )
-            .order_by(OutboxEvent.id, Delivery.id)
-            .limit(100)
-        )
-    )

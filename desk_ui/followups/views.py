@@ -19,6 +19,7 @@ from desk_ui.followups.waiting import Waiting
 from desk_ui.handling import marks
 from desk_ui.handling.marks import On
 from desk_ui.listing import Listing
+from desk_ui.marks import Mark
 from desk_ui.permissions import Permission, refusal
 from desk_ui.rows import Shape, slot
 from desk_ui.translating import gettext as _
@@ -35,15 +36,6 @@ TABS = {
     Tab.FIRED: (_l("Fired"), _l("newest first")),
     Tab.CANCELLED: (_l("Cancelled"), _l("newest first")),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A state by shape, colour and word."""
-
-    shape: str
-    tone: str
-    word: str
 
 
 def mark(row: Row | FollowUp, *, overdue: bool = False, held: bool = False, wants: str = "") -> Mark:
