@@ -26,7 +26,7 @@ def desk() -> Iterator[Console]:
         yield served
 
 
-CUT_OFF = ("status of 502", "net::ERR_INTERNET_DISCONNECTED", "Failed to fetch")
+CUT_OFF = ("status of 502", "status of 503", "net::ERR_INTERNET_DISCONNECTED", "Failed to fetch")
 
 
 class Opened:

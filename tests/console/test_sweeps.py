@@ -120,7 +120,7 @@ def test_page_shows_each_state_by_its_word(desk, acme, lead):
 def test_page_says_what_is_late_when_nothing_ran(desk, acme, lead):
     desk.tell(lambda session: setattr(tenants.get(session, "platform"), "created_at", clock.EPOCH))
     text = lead.open(LIST).text
-    assert "4 sweeps are late" in text and "No good run for three intervals." in text
+    assert "5 sweeps are late" in text and "No good run for three intervals." in text
 
 
 def test_counts_and_errors_of_runs_are_for_those_who_see_all_tenants(desk, acme, lead, admin):

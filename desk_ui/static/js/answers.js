@@ -28,3 +28,12 @@ document.addEventListener("htmx:after:request", (event) => {
     if (place) place.dispatchEvent(new CustomEvent("acted"));
   }
 });
+
+// While something is asked, its place says so to who listens; to who looks, its button is paler, and nothing moves.
+document.addEventListener("htmx:before:request", (event) => {
+  event.detail.ctx?.sourceElement?.setAttribute("aria-busy", "true");
+});
+
+document.addEventListener("htmx:finally:request", (event) => {
+  event.detail.ctx?.sourceElement?.removeAttribute("aria-busy");
+});
