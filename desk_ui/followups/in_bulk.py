@@ -1,7 +1,7 @@
 """What can be done to many follow-ups at once, in words, and the views that ask about it and do it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -16,7 +16,7 @@ from desk_ui.bulk import commands, starting
 from desk_ui.bulk.kinds import Kind, add
 from desk_ui.bulk.selecting import Selection
 from desk_ui.followups import queries, routes
-from desk_ui.followups.queries import Filters, Tab
+from desk_ui.followups.queries import Filters, Scene, Tab
 from desk_ui.followups.views import TABS, ListView
 from desk_ui.listing import Asked
 from desk_ui.paging import Page
@@ -47,15 +47,11 @@ class _OfFollowUps(Kind):
         filters: Filters = selection.filters(Filters)
         if filters.tab not in self.tabs:
             raise Invalid("list", _("holds what this can't be done to"))
-        order = queries.order_of(filters.tab)
-        by = (order, _OF.id) if filters.tab.waits else (order.desc(), _OF.id.desc())
-        if selection.seen is None:
-            query = select(_OF.id, selection.version(_OF.id).label("version"))
-            return Rows(query.where(_OF.tenant_id == g.tenant.id, selection.among(_OF.id)), by)
-        scene = routes.scene_at_hand()
-        matching = queries.selected(scene, filters, None).with_only_columns(_OF.id, _OF.version)
-        matching = matching.where(_OF.updated_at <= selection.seen, self.takes()).order_by(None).limit(None)
-        return Rows(matching.params(queries.values(scene, filters)), by)
+        if selection.seen is not None:
+            return matching(routes.scene_at_hand(), filters, selection.seen, self.takes())
+        query = select(_OF.id, selection.version(_OF.id).label("version"))
+        query = query.where(_OF.tenant_id == g.tenant.id, selection.among(_OF.id))
+        return Rows(query, _by(filters.tab))
 
     def narrowed(self, query: str) -> str:
         asked = Asked.of(Filters, dict(parse_qsl(query)))
@@ -89,6 +85,18 @@ class _OfFollowUps(Kind):
             )
             for id, customer, reason in db.session().execute(query)
         }
+
+
+def matching(scene: Scene, filters: Filters, seen: datetime, takes: ColumnElement[bool]) -> Rows:
+    """All that a list holds of what `takes` says and of what did not change since it was `seen`."""
+    query = queries.selected(scene, filters, None).with_only_columns(_OF.id, _OF.version)
+    query = query.where(_OF.updated_at <= seen, takes).order_by(None).limit(None)
+    return Rows(query.params(queries.values(scene, filters)), _by(filters.tab))
+
+
+def _by(tab: Tab) -> tuple[ColumnElement[Any], ...]:
+    order = queries.order_of(tab)
+    return (order, _OF.id) if tab.waits else (order.desc(), _OF.id.desc())
 
 
 class Cancel(_OfFollowUps):

@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import event, select, text
 
 from desk_ui import search
-from desk_ui.followups import customers, exporting, queries
+from desk_ui.followups import customers, exporting, in_bulk, queries
 from desk_ui.followups.queries import Filters, Scene, Tab
 from desk_ui.paging import Cursor
-from models import bulk, clock
+from models import bulk, bulk_operations, clock
 from models.base import db
 from models.declarations import Declared
+from models.followups import in_bulk as domain
 from models.followups import needs
 from models.followups.records import AgentTask, Block, FollowUp
 
@@ -207,6 +208,23 @@ def check_counts_read_no_more_than_they_show(app, many, now):
         db.session.remove()
 
 
+def check_all_that_match_are_counted_for_bulk_work_by_the_lists_own_index(app, many, now):
+    with app.app_context():
+        session = db.session()
+        scene = Scene.read(session, many, Declared(), now, "UTC")
+        for name, filters in CASES.items():
+            takes = domain.cancellable() if filters.tab.waits else domain.rearmable()
+            rows = in_bulk.matching(scene, filters, now, takes)
+            [plan] = plans_of(session, lambda: bulk_operations.count(session, rows))  # noqa: B023
+            assert not scans(plan), (name, plan)
+        # Its rows are said to have changed when they are due.
+        later = now + timedelta(days=60)
+        rows = in_bulk.matching(scene, Filters(), later, domain.cancellable())
+        assert bulk_operations.count(session, rows) == 5_000
+        session.rollback()
+        db.session.remove()
+
+
 def check_those_whose_task_waits_are_found_from_their_tasks(app, many, now):
     with app.app_context():
         session = db.session()
@@ -325,6 +343,7 @@ def test_every_read_of_follow_ups_goes_by_its_indexes(app, many, now):
     check_pending_list_goes_by_its_own_index_and_scans_without_it(app, many, now)
     check_search_scans_no_table_whatever_it_is_asked_for(app, many)
     check_counts_read_no_more_than_they_show(app, many, now)
+    check_all_that_match_are_counted_for_bulk_work_by_the_lists_own_index(app, many, now)
     check_those_whose_task_waits_are_found_from_their_tasks(app, many, now)
     check_those_booked_again_are_looked_up_by_their_own_index(app, many)
     check_page_of_one_reads_by_its_key(app, many, now)

@@ -19,6 +19,8 @@ NAMES = {
     "agent": "store-support",
     "operator_id": 2_000_000_000,
     "token_id": 2_000_000_000,
+    "operation_id": str(uuid4()),
+    "kind": "csv",
     "secret": "unknown",
 }
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from flask import Flask
 from sqlalchemy import select
@@ -10,7 +11,18 @@ from sqlalchemy.orm import Session
 from werkzeug.routing import Rule
 
 from desk_ui.addresses import outside_console
-from models import clock, endpoints, operators, outbox, publishing, sweep_states, tenants, tokens
+from jobs import bulk
+from models import (
+    bulk_operations,
+    clock,
+    endpoints,
+    operators,
+    outbox,
+    publishing,
+    sweep_states,
+    tenants,
+    tokens,
+)
 from models.actors import Actor
 from models.audit import AuditEvent
 from models.deliveries import Delivery, State
@@ -22,6 +34,8 @@ from models.outbox import OutboxEvent
 from models.settings import Settings
 from models.sweeps import RunStatus, SweepFault, SweepRun
 from models.tenants import Tenant
+from models.transactions import commit
+from tests.bulk.working import rows_of
 from tests.console.visiting import Desk
 from tests.support.create import create_followup
 from tests.support.declare import declared
@@ -43,6 +57,7 @@ class World:
     operator: int
     token: int
     agent: str
+    operation: str
 
     def arguments(self, rule: Rule) -> list[dict[str, Any]]:
         """What to put into `rule`, one for each state that it can show."""
@@ -55,6 +70,7 @@ class World:
             "run_id": self.run,
             "operator_id": self.operator,
             "token_id": self.token,
+            "operation_id": self.operation,
             "agent": self.agent,
             "key": self.agent,
             "name": SWEEP,
@@ -105,7 +121,19 @@ def make(desk: Desk, tenant: Tenant, settings: Settings, text: str = PLAIN) -> W
             select(AuditEvent.id).where(AuditEvent.tenant_id == tenant.id, AuditEvent.purpose == text)
         ).first()
         assert event is not None
-        return World(tenant, followups, delivery, str(endpoint.id), event, run, person.id, token.id, text)
+        operation = _operation(session, tenant, followups[Status.CANCELLED.value], text)
+        return World(
+            tenant,
+            followups,
+            delivery,
+            str(endpoint.id),
+            event,
+            run,
+            person.id,
+            token.id,
+            text,
+            operation,
+        )
 
     return desk.tell(fill)
 
@@ -166,6 +194,25 @@ def _deliveries(session: Session, tenant: Tenant, endpoint: WebhookEndpoint, tex
         delivery.attempts = 3
         delivery.next_attempt_at = now + timedelta(hours=1) if state is State.FAILED else None
     return waiting[0].id
+
+
+def _operation(session: Session, tenant: Tenant, followup: str, text: str) -> str:
+    """A bulk operation that found nothing to do, asked for by an operator who wrote `text`."""
+    made = bulk_operations.begin(
+        session,
+        tenant.id,
+        "followup.cancel",
+        rows_of(tenant, FollowUp.id == UUID(followup)),
+        confirmed=1,
+        reason=text,
+        actor=Actor.operator("7", text),
+        now=clock.now(),
+        filters={"tab": "pending", "customer": text},
+        watermark=clock.now(),
+    )
+    commit(session, "tests.world")
+    bulk.go_on(session, made.id, most=10)
+    return str(made.id)
 
 
 def _run(session: Session, tenant: Tenant, text: str) -> int:

@@ -1,0 +1,141 @@
+"""No query of bulk work walks through its tables: plans over 100,000 items on both databases."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from sqlalchemy import event, insert, text
+
+from desk_ui.bulk import queries
+from desk_ui.bulk.queries import Results
+from desk_ui.paging import Cursor
+from jobs.bulk import VERBS
+from models import bulk_operations, bulk_running
+from models.base import db, table_of
+from models.bulk_operations import KEPT_FOR, BulkItem, BulkOperation, ItemState
+from tests.conftest import T
+from tests.support.create import create_tenant
+from tests.support.declare import declared
+
+pytestmark = pytest.mark.slow
+
+OPERATIONS, ITEMS = 2_000, 50
+LIMIT = timedelta(seconds=30)
+
+
+@pytest.fixture
+def tenant(app, session):
+    made = create_tenant(session, now=T)
+    operations = [_operation(number, made.id) for number in range(OPERATIONS)]
+    session.connection().execute(insert(table_of(BulkOperation)), operations)
+    for first in range(0, OPERATIONS, 200):
+        items = [_item(o, i) for o in range(first, first + 200) for i in range(ITEMS)]
+        session.connection().execute(insert(table_of(BulkItem)), items)
+    session.commit()
+    with db.engine.begin() as connection:
+        connection.execute(text("ANALYZE"))
+    return made
+
+
+def _operation(number: int, tenant_id: int) -> dict:
+    at = T + timedelta(minutes=number)
+    running = number >= OPERATIONS - 2
+    return {
+        "id": UUID(int=number + 1),
+        "tenant_id": tenant_id,
+        "verb": "followup.cancel",
+        "filters": {"customer": f"c-{number}"},
+        "options": {},
+        "reason": "r",
+        "requested": ITEMS,
+        "done": 0,
+        "not_done": 0,
+        "left_out": 0,
+        "state": "running" if running else "finished",
+        "actor_type": "operator",
+        "actor_id": "7",
+        "actor_label": "lead@acme.test",
+        "created_at": at,
+        "updated_at": at,
+        "seen_at": at,
+        "finished_at": None if running else at,
+        "version": 1,
+    }
+
+
+def _item(operation: int, number: int) -> dict:
+    waits = operation >= OPERATIONS - 2 and number >= 10
+    return {
+        "operation_id": UUID(int=operation + 1),
+        "position": number + 1,
+        "row_id": str(UUID(int=number)),
+        "version": 1,
+        "state": "waiting" if waits else "done" if number % 7 else "not_done",
+    }
+
+
+def plans_of(session, work) -> list[str]:
+    """The plan of each statement that `work` runs on the tables of bulk work."""
+    seen = []
+
+    def note(_connection, _cursor, statement, parameters, *_more):
+        if statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")) and "bulk_" in statement:
+            seen.append((statement, parameters))
+
+    engine = session.get_bind()
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        work()
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
+    lines = [
+        [str(tuple(line)) for line in session.connection().exec_driver_sql(f"{explain} {one}", given)]
+        for one, given in seen
+    ]
+    session.rollback()
+    return ["\n".join(plan) for plan in lines]
+
+
+def walks(plan: str) -> bool:
+    tables = ("bulk_item", "bulk_operation")
+    return any(f"Seq Scan on {name}" in plan or f"SCAN {name}" in plan for name in tables) and (
+        # What runs at the moment is an index of its own, which holds no more than that.
+        "ix_bulk_operation_running" not in plan
+    )
+
+
+def test_every_read_of_bulk_work_goes_by_its_indexes(session, tenant):
+    last = UUID(int=OPERATIONS)
+    after = Cursor(T + timedelta(minutes=500), UUID(int=500))
+
+    def run(most):
+        given = {"verbs": VERBS, "declared": declared(), "clock": lambda: T, "most": most}
+        bulk_running.run(session, last, **given)
+
+    works = {
+        "operations": lambda: queries.page(session, tenant, None, LIMIT),
+        "operations beyond a place": lambda: queries.page(session, tenant, after, LIMIT),
+        "results": lambda: queries.results(session, last, Results(), 0),
+        "results of a kind": lambda: queries.results(session, last, Results(ItemState.NOT_DONE), 5),
+        "the next item": lambda: run(1),
+        "the silent ones": lambda: bulk_operations.silent(session, now=T + timedelta(days=9)),
+        "what is purged": lambda: bulk_operations.purge(session, now=T + KEPT_FOR + LIMIT, limit=20),
+    }
+    for name, work in works.items():
+        plans = plans_of(session, work)
+        assert plans and [plan for plan in plans if walks(plan)] == [], (name, plans)
+
+
+def test_operations_are_sorted_when_their_index_is_gone(session, tenant):
+    """The test above can fail: without it, the operations are no longer read in their order."""
+    with db.engine.begin() as connection:
+        connection.exec_driver_sql("DROP INDEX ix_bulk_operation_created")
+    try:
+        [plan] = plans_of(session, lambda: queries.page(session, tenant, None, LIMIT))
+        assert walks(plan), plan
+    finally:
+        session.rollback()
+        index = next(i for i in BulkOperation.__table__.indexes if i.name == "ix_bulk_operation_created")
+        with db.engine.begin() as connection:
+            index.create(connection)
