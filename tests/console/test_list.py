@@ -87,6 +87,7 @@ def test_row_is_overdue_when_three_intervals_have_passed(desk, acme, lead):
     far = desk.followup(acme, customer="c-far")
     set_due(desk, near, timedelta(seconds=60))
     set_due(desk, far, timedelta(seconds=100))
+    desk.tell(lambda session: create_good_run(session, "fire_followups", now=clock.now()))
     page = lead.open(f"{LIST}?tab=overdue")
     assert customers(page) == ["c-far"]
     assert re.search(r"not taken yet; next run (in [0-9]+ s|now)", page.text)
