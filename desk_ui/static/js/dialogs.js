@@ -16,6 +16,12 @@ document.addEventListener("htmx:before:request", (event) => {
 
 function focusBack() {
   if (!opener) return;
+  // The browser gave it back already, or the person has moved on meanwhile.
+  const held = document.activeElement;
+  if (held && held !== document.body && !dialog.contains(held)) {
+    opener = null;
+    return;
+  }
   const place = opener.place && document.getElementById(opener.place);
   const next = opener.element.isConnected ? opener.element : place && (place.querySelector("[data-focus]") || place);
   if (next) next.focus({ preventScroll: true });
