@@ -1,6 +1,7 @@
 """What is done with many deliveries at once: sending dead ones again, one row at a time."""
 
 from sqlalchemy import ColumnElement, exists
+from sqlalchemy.orm import aliased
 
 from models import deliveries
 from models.bulk_running import Verb, Work
@@ -10,9 +11,9 @@ from models.endpoints import EndpointState, WebhookEndpoint
 
 def rearmable() -> ColumnElement[bool]:
     """The rows that a re-arming of many takes: dead ones whose endpoint is still there."""
-    removed = exists().where(
-        WebhookEndpoint.id == Delivery.endpoint_id, WebhookEndpoint.state == EndpointState.REMOVED.value
-    )
+    # By a name of its own, since the list joins its endpoints already.
+    its = aliased(WebhookEndpoint)
+    removed = exists().where(its.id == Delivery.endpoint_id, its.state == EndpointState.REMOVED.value)
     return (Delivery.state == State.DEAD.value) & Delivery.next_attempt_at.is_(None) & ~removed
 
 

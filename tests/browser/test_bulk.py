@@ -13,6 +13,7 @@ from jobs import bulk
 from models import clock
 from models.followups.records import FollowUp
 from tests.browser.served import NARROW
+from tests.browser.test_accessibility import EACH, check, settled
 from tests.support.create import create_followup
 
 pytestmark = pytest.mark.slow
@@ -187,3 +188,23 @@ def test_bar_is_within_reach_of_a_thumb_on_a_phone(desk, open_page, tenant):
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
         button.click()
         expect(page.get_by_role("dialog")).to_be_visible()
+
+
+@EACH
+def test_axe_finds_nothing_serious_while_rows_are_acted_on_together(desk, open_page, tenant, size, scheme):
+    with open_page(viewport=size, color_scheme=scheme) as page:
+        open_list(desk, page, tenant)
+        ticks(page).nth(0).check()
+        settled(page)
+        check(page, "selected")
+        bar(page).get_by_role("button", name="Cancel 1 follow-up").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Why").fill(WHY)
+        check(page, "asked")
+        dialog.get_by_role("button", name="Cancel 1 follow-up").click()
+        page.get_by_role("link", name="Show the result").click()
+        expect(page.locator("#results")).to_be_visible()
+        check(page, "result")
+        page.get_by_role("link", name="Bulk work").first.click()
+        settled(page)
+        check(page, "operations")

@@ -11,11 +11,13 @@ from desk_ui.bulk import starting
 from jobs import bulk as runner
 from models import bulk, bulk_operations, clock
 from models.bulk_operations import BulkItem, BulkOperation
+from models.deliveries import Delivery
 from models.followups import in_bulk, transitions
 from models.followups.records import FollowUp, Status
 from tests.bulk.working import LEAD, rows_of
 from tests.console.counting import selects
 from tests.console.visiting import SETTER_UP
+from tests.support.deliver import create_delivery, create_endpoint
 
 LIST = "/acme/followups"
 WHY = "the shop is closed"
@@ -537,3 +539,45 @@ def test_every_filter_of_the_list_holds_for_all_that_match(desk, acme, lead):
     confirmed_all(lead, question)
     assert desk.read(acme, wanted.id).status == Status.CANCELLED
     assert statuses(desk) == ["cancelled", "pending"]
+
+
+@pytest.fixture
+def dead(app, desk, acme):
+    """Three deliveries that were given up, to one endpoint."""
+    settings, now = app.extensions["desk_settings"], clock.now()
+
+    def make(session):
+        endpoint, _secret = create_endpoint(session, acme, settings, now=now)
+        return [create_delivery(session, acme, endpoint, now=now).id for _number in range(3)]
+
+    return desk.tell(make)
+
+
+def test_deliveries_that_were_given_up_are_sent_again_together(desk, acme, lead, dead):
+    page = lead.open("/acme/deliveries?tab=dead")
+    rows = ticks(page)
+    assert sorted(int(row.partition(".")[0]) for row in rows) == dead
+    assert ticks(lead.open("/acme/deliveries?tab=pending")) == []
+    question = lead.press(page.form("/deliveries/bulk"), do="rearming", row=rows[:2]).check()
+    assert question.title.startswith("Re-arm 2 deliveries")
+    assert "https://hooks.example" in question.text and "secret-path" not in question.html
+    answer = lead.press(question.form("/deliveries/bulk/rearming"), reason=WHY)
+    assert "Re-armed 2 deliveries. Show the result" in lead.follow(answer).text
+    states = desk.tell(lambda session: sorted(session.scalars(select(Delivery.state))))
+    assert states == ["dead", "pending", "pending"]
+    [operation] = operations(desk)
+    shown = lead.open(f"/acme/bulk/{operation.id}")
+    assert f'href="/acme/deliveries/{rows[0].partition(".")[0]}"' in shown.html
+    everything = lead.press(page.form("/deliveries/bulk"), all="1", do="rearming")
+    assert everything.title.startswith("Re-arm 1 delivery ")
+    assert lead.press(page.form("/deliveries/bulk"), all="1", do="rearming", list="tab=failing").status == 422
+
+
+def test_deliveries_are_left_to_those_who_may_send_them(visitor, desk, acme, dead):
+    marketer = visitor("marketer")
+    page = marketer.open("/acme/deliveries?tab=dead")
+    assert ticks(page) == [] and "bulk" not in page.ids
+    token = page.form("/sign-out").fields["csrf_token"]
+    for path in ("", "/rearming"):
+        answer = marketer.client.post(f"/acme/deliveries/bulk{path}", data={"csrf_token": token})
+        assert answer.status_code == 403

@@ -35,6 +35,8 @@ every = "2s"
 every = "2s"
 [sweeps.seal_audit]
 every = "3s"
+[sweeps.run_bulk]
+every = "3s"
 """
 
 

@@ -116,6 +116,9 @@ async function readList() {
     fresh.held = new Set(there.keys());
     fresh.sign = done.waits ? null : signOf(answer);
     fresh.other = besides || done.grew > 0;
+    // All that match are those that did not change since the list was read, which is now.
+    const seen = document.querySelector("[data-seen]"), newer = found.querySelector("[data-seen]");
+    if (seen && newer && !done.waits) seen.value = newer.value;
   }
   note(answer);
   const left = await look(outside());
