@@ -20,10 +20,10 @@ from models.transitions import check_version
 
 PLATFORM = "platform"
 RESERVED_KEYS = frozenset(
-    {"account", "admin", "agents", "api", "assistants", "audit", "deliveries", "dev", "docs", "executions"}
-    | {"followups", "healthz", "hooks", "keys", "live", "login", "logout", "metrics", "overview", "problems"}
-    | {"profile", "readyz", "rules", "search", "seats", "settings", "sign-in", "sign-out", "static", "sweeps"}
-    | {"tenants", "two-factor"}
+    {"account", "admin", "agents", "api", "assistants", "audit", "bulk", "deliveries", "dev"}
+    | {"docs", "executions", "followups", "healthz", "hooks", "keys", "live", "login", "logout"}
+    | {"metrics", "overview", "problems", "profile", "readyz", "rules", "search", "seats"}
+    | {"settings", "sign-in", "sign-out", "static", "sweeps", "tenants", "two-factor"}
 )
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 

@@ -109,9 +109,25 @@ def _take(
         page.get_by_role("button", name="Cancel").first.click()
         page.locator("[data-toast]").wait_for()
         shoot(page, "cancelled")
+        _take_bulk(desk, page, shoot)
         _take_asks(desk, page, shoot)
         _take_sweeps(desk, page, shoot)
         settings_screenshots.take(desk, page, shoot)
+        _take_components(desk, page, folder, f"{name}-{scheme}")
+
+
+def _take_components(desk: Console, page: Page, folder: Path, what: str) -> None:
+    """All components on one long picture, and as with more contrast and on paper."""
+    page.goto(f"{desk.url}/dev/components")
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=folder / f"components-{what}.png", full_page=True)
+    page.emulate_media(contrast="more")
+    page.screenshot(path=folder / f"components-contrast-{what}.png", full_page=True)
+    page.emulate_media(contrast="no-preference")
+    page.goto(f"{desk.url}/many/followups")
+    page.emulate_media(media="print")
+    page.screenshot(path=folder / f"list-paper-{what}.png")
+    page.emulate_media(media="screen")
 
 
 def _take_deliveries(desk: Console, page: Page, shoot: Callable[[Page, str], None]) -> None:
@@ -127,6 +143,29 @@ def _take_deliveries(desk: Console, page: Page, shoot: Callable[[Page, str], Non
     page.get_by_role("link", name="Re-arm").click()
     page.locator("dialog[open]").wait_for()
     shoot(page, "delivery-rearm")
+
+
+def _take_bulk(desk: Console, page: Page, shoot: Callable[[Page, str], None]) -> None:
+    """Rows that are selected, what is asked about them and about all, and what became of them."""
+    page.goto(f"{desk.url}/many/followups")
+    for number in (1, 2, 3):
+        page.locator("[data-tick]").nth(number).check()
+    shoot(page, "selected")
+    page.locator("[data-take=all]").click()
+    page.locator("[data-picked] [name=do]").click()
+    page.locator("dialog[open]").wait_for()
+    shoot(page, "bulk-all")
+    page.get_by_role("link", name="Leave it").click()
+    page.locator("[data-take=none]").click()
+    page.locator("[data-tick]").first.check()
+    page.locator("[data-picked] [name=do]").click()
+    page.get_by_label("Why").fill("the shop moves until noon")
+    page.locator("dialog [data-verb]").click()
+    page.get_by_role("link", name="Show the result").click()
+    page.wait_for_url("**/bulk/*")
+    shoot(page, "bulk-result")
+    page.goto(f"{desk.url}/many/bulk")
+    shoot(page, "bulk")
 
 
 def _take_asks(desk: Console, page: Page, shoot: Callable[[Page, str], None]) -> None:
