@@ -12,7 +12,7 @@ from models.audit import AuditEvent
 from models.audit_reading import COLUMNS
 from models.tenants import Tenant
 
-_WHOLE = tuple(getattr(AuditEvent, name) for name in COLUMNS if name != "tenant")
+WHOLE = tuple(getattr(AuditEvent, name) for name in COLUMNS if name != "tenant")
 
 
 def export(tenant: Tenant, zone: str, filters: Filters) -> Export:
@@ -26,7 +26,7 @@ def page(
     session: Session, tenant: Tenant, zone: str, filters: Filters, after: Cursor | None, most: int
 ) -> Found:
     """Up to `most` events beyond `after`, each with its place."""
-    query = queries.selected(session, tenant, zone, filters, after).with_only_columns(*_WHOLE).limit(most)
+    query = queries.selected(session, tenant, zone, filters, after).with_only_columns(*WHOLE).limit(most)
     rows = [dict(row) | {"tenant": tenant.key} for row in session.execute(query).mappings()]
     return [(Cursor(row["at"], row["id"]), _in_order(row)) for row in rows]
 
