@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import desk_ui
@@ -47,6 +48,13 @@ def test_every_stylesheet_and_script_is_used():
     everything = "".join(path.read_text() for path in (ROOT / "templates").rglob("*.html"))
     for path in [*ROOT.glob("static/css/*.css"), *ROOT.glob("static/js/*.js")]:
         assert f'"{path.stem}"' in everything or f"/{path.name}" in everything, path
+
+
+def test_scripts_share_no_names_since_all_stand_in_one_page():
+    names = Counter()
+    for path in ROOT.glob("static/js/*.js"):
+        names.update(re.findall(r"^(?:async )?(?:function|const|let) (\w+)", path.read_text(), re.MULTILINE))
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_every_component_is_used():

@@ -12,7 +12,7 @@ function every() {
   return Number(chosen || 0) * 1000;
 }
 
-function say(text, link) {
+function show(text, link) {
   const place = bar?.querySelector("[data-says]");
   if (!place || place.textContent === text) return;
   place.textContent = text;
@@ -32,15 +32,15 @@ function ask(url, sign) {
   return fetch(url, { headers, cache: "no-store", signal: AbortSignal.timeout(GIVE_UP) });
 }
 
-function stop(text, link) {
+function finish(text, link) {
   state.over = true;
-  say(text, link);
+  show(text, link);
 }
 
 // Whether the answer can be used; who was signed out, or may look no more, is told so.
 function isUsable(answer) {
-  if (answer.status === 401) stop(said.signedOut, { href: answer.headers.get("HX-Redirect") || location.href, textContent: said.signIn });
-  else if (answer.status === 403 || answer.status === 404) stop(said.refused, { href: location.href, textContent: said.reload });
+  if (answer.status === 401) finish(said.signedOut, { href: answer.headers.get("HX-Redirect") || location.href, textContent: said.signIn });
+  else if (answer.status === 403 || answer.status === 404) finish(said.refused, { href: location.href, textContent: said.reload });
   else if (!answer.headers.get("X-Desk") || ![200, 304].includes(answer.status)) throw new Error(answer.status);
   return !state.over;
 }
@@ -106,7 +106,7 @@ async function readList() {
   if (answer.status === 200) {
     const found = parsed(await answer.text()), page = found.querySelector("#fresh");
     if (!page) throw new Error("no list");
-    if (page.dataset.page !== bar.dataset.page) return stop(said.newer, { href: location.href, textContent: said.reload });
+    if (page.dataset.page !== bar.dataset.page) return finish(said.newer, { href: location.href, textContent: said.reload });
     // What was read before an act, or while somebody began to select, is older than the page by now.
     if (acted !== state.acted || pauses() !== null) return again();
     const here = [...document.querySelectorAll(`#main ${ROWS}`)], there = byId(found);
@@ -174,9 +174,9 @@ function beat() {
   if (state.over || !said) return;
   // Due at 0 is asked for now, whatever was chosen.
   const paused = pauses(), off = !every() && state.due !== 0;
-  if (paused) say(paused);
-  else if (state.failures) say(said.failed.replace("{}", span(Math.floor((performance.now() - state.at) / 1000))));
-  else if (paused === null) say((off ? said.off : said.read).replace("{}", state.read));
+  if (paused) show(paused);
+  else if (state.failures) show(said.failed.replace("{}", span(Math.floor((performance.now() - state.at) / 1000))));
+  else if (paused === null) show((off ? said.off : said.read).replace("{}", state.read));
   if (paused !== null || state.runs) return;
   follow();
   if (!off && performance.now() >= state.due) round();
