@@ -38,7 +38,7 @@ soak: .venv/.test test-needs
 
 # On SQLite alone, and so without a PostgreSQL.
 test-fast: .venv/.test
-	DESK_TEST_POSTGRES=unused $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" -k "not postgresql"
+	DESK_TEST_POSTGRES=unused $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
 
 coverage: .venv/.test test-needs
 	$(BIN)/python -m coverage run --branch --source models,jobs,desk_ui --parallel-mode -m pytest -q

@@ -181,7 +181,11 @@ def to_sign_in() -> Response:
     acting = request.method not in READING
     if acting:
         flash(
-            _("You were signed out, so nothing was done. Sign in, and do it again if it is missing."), "warn"
+            _(
+                "You were signed out, so this was not done. "
+                "Check what was saved, and do it again if it is missing."
+            ),
+            "warn",
         )
     wanted = _acted_at() if acting else request.full_path.rstrip("?")
     if "HX-Request" not in request.headers:

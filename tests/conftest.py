@@ -28,7 +28,7 @@ from models.base import db
 from tests.support import postgres
 
 T = datetime(2031, 8, 14, 12, 0, tzinfo=UTC)
-SERVER = "DESK_TEST_POSTGRES"
+SERVER, NO_SERVER = "DESK_TEST_POSTGRES", "unused"
 
 _servers = ExitStack()
 
@@ -38,6 +38,21 @@ def _wait_for_no_disk(connection: Any, _record: Any) -> None:
     """As on the tests' PostgreSQL: a test's database need not outlive the machine."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA synchronous = OFF")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a PostgreSQL, what needs one is left out."""
+    if os.environ.get(SERVER) != NO_SERVER:
+        return
+    without = [one for one in items if not _needs_postgresql(one)]
+    config.hook.pytest_deselected(items=[one for one in items if one not in without])
+    items[:] = without
+
+
+def _needs_postgresql(item: pytest.Item) -> bool:
+    called = getattr(item, "callspec", None)
+    asked = getattr(item, "fixturenames", ())
+    return "postgresql_database" in asked or bool(called and "postgresql" in called.params.values())
 
 
 def pytest_collection_finish() -> None:

@@ -83,7 +83,8 @@ def test_axe_finds_nothing_serious_on_any_page(filled, open_page, scheme, size):
         paths += [f"{desk.url}/demo/sweeps{one}" for one in ("", "/fire_followups", "/deliver/pause")]
         paths += [f"{lists}/{one_of(desk, Status.BLOCKED)}/{ask}" for ask in ("rearming", "revocation")]
         paths += [f"{desk.url}/demo/agents{one}" for one in ("", "/store-support", "/billing/hold")]
-        paths += [f"{desk.url}/keys", f"{desk.url}/profile", f"{desk.url}/nowhere/followups", f"{lists}/not-an-id"]
+        paths += [f"{desk.url}/{one}" for one in ("keys", "profile", "nowhere/followups")]
+        paths += [f"{lists}/not-an-id"]
         for path in paths:
             page.goto(path)
             settled(page)

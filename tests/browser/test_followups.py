@@ -94,7 +94,7 @@ def test_cancel_does_nothing_and_comes_back_when_signed_out_meanwhile(desk, open
         listed.cancel(followup.customer)
         page.wait_for_url("**/sign-in?to=**")
         assert "to=/acme/followups?agent%3Dstore-support" in page.url
-        listed.says("You were signed out. Check what was saved")
+        listed.says("You were signed out, so this was not done. Check what was saved")
     assert status(desk, followup) == "pending"
 
 

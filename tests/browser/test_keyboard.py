@@ -180,9 +180,8 @@ def test_delivery_is_rearmed_by_keys(desk, keyboard, tmp_path):
     acme = desk.tenant()
 
     def make(session):
-        endpoint, _secret = create_endpoint(
-            session, acme, from_env({"DESK_VAR": str(tmp_path), "SECRET_KEY": "of no importance here"}), now=clock.now()
-        )
+        settings = from_env({"DESK_VAR": str(tmp_path), "SECRET_KEY": "of no importance here"})
+        endpoint, _secret = create_endpoint(session, acme, settings, now=clock.now())
         return create_delivery(session, acme, endpoint, now=clock.now(), state=State.DEAD).id
 
     delivery, page = desk.tell(make), keyboard.page

