@@ -8,16 +8,8 @@ from passlib.totp import TOTP
 from models import operators, second_factor, tokens
 from models.operators import Operator
 from models.second_factor import SecondFactor
-from tests.kills.points import (
-    PASSWORD,
-    Scenario,
-    Setting,
-    _ask,
-    _person,
-    _person_and,
-    _platforms_admin,
-    _plus,
-)
+from tests.kills.scenario import Scenario, asked_at, person_and, platforms_admin, plus, somebody
+from tests.kills.setting import PASSWORD, Setting
 from tests.support.create import API
 
 EMAIL = "lead@acme.test"
@@ -82,7 +74,7 @@ def _on_colleague(
     act: str, effect: Mapping[str, int], make: Callable[[Setting], str] = _colleague, **typed: str
 ) -> Scenario:
     """What an admin is asked about a colleague, answered."""
-    return _once(_ask(f"{SETTINGS}/operators/{{id}}/{act}", **typed), effect, _person_and(make, "admin"))
+    return _once(asked_at(f"{SETTINGS}/operators/{{id}}/{act}", **typed), effect, person_and(make, "admin"))
 
 
 def _by_code(*more: str) -> list[str]:
@@ -90,55 +82,55 @@ def _by_code(*more: str) -> list[str]:
 
 
 SCENARIOS: dict[str, Scenario] = {
-    "console.sign_in.second_step": _once(_by_code("{link}"), _plus(signed_in=1), _two_codes),
-    "console.second_step.refused": _once(_by_code("000000"), _plus(refused=1), _two_codes),
+    "console.sign_in.second_step": _once(_by_code("{link}"), plus(signed_in=1), _two_codes),
+    "console.second_step.refused": _once(_by_code("000000"), plus(refused=1), _two_codes),
     "console.factor.on": _once(
-        ["page", "turn_factor_on", "{link}"], _plus(second_factor=1, recovery_code=10, audit=1), _person()
+        ["page", "turn_factor_on", "{link}"], plus(second_factor=1, recovery_code=10, audit=1), somebody()
     ),
     "console.factor.off": _once(
         _by_code("{link}", "/profile/second-factor/removal"),
-        _plus(second_factor=-1, recovery_code=-10, audit=1),
+        plus(second_factor=-1, recovery_code=-10, audit=1),
         _two_codes,
     ),
     "console.factor.codes": _once(
-        _by_code("{link}", "/profile/second-factor/recovery-codes"), _plus(audit=1), _two_codes
+        _by_code("{link}", "/profile/second-factor/recovery-codes"), plus(audit=1), _two_codes
     ),
-    "console.timezone": _once(["page", "set_timezone", "{link}", "Asia/Tokyo"], _plus(audit=1), _person()),
-    "console.refresh": _once(["page", "set_refresh", "{link}", "30"], _plus(audit=1), _person()),
+    "console.timezone": _once(["page", "set_timezone", "{link}", "Asia/Tokyo"], plus(audit=1), somebody()),
+    "console.refresh": _once(["page", "set_refresh", "{link}", "30"], plus(audit=1), somebody()),
     "console.sign_out_everywhere": _once(
-        ["page", "press", "{link}", "/profile", "/profile/sessions-end"], _plus(audit=1), _person()
+        ["page", "press", "{link}", "/profile", "/profile/sessions-end"], plus(audit=1), somebody()
     ),
     "console.settings.switch": _once(
-        _ask(f"{SETTINGS}/features/followups/switching"), _plus(audit=1), _platforms_admin
+        asked_at(f"{SETTINGS}/features/followups/switching"), plus(audit=1), platforms_admin
     ),
     "console.settings.add_tenant": _once(
-        _ask(f"{SETTINGS}/tenants/adding", key="globex", timezone="UTC"),
-        _plus(tenant=1, membership=1, audit=2),
-        _platforms_admin,
+        asked_at(f"{SETTINGS}/tenants/adding", key="globex", timezone="UTC"),
+        plus(tenant=1, membership=1, audit=2),
+        platforms_admin,
     ),
     "console.settings.add_operator": _once(
-        _ask(f"{SETTINGS}/operators/adding", email="new@acme.test", role="viewer"),
-        _plus(operator=1, membership=1, sign_in_link=1, audit=2),
-        _person(role="admin"),
+        asked_at(f"{SETTINGS}/operators/adding", email="new@acme.test", role="viewer"),
+        plus(operator=1, membership=1, sign_in_link=1, audit=2),
+        somebody(role="admin"),
     ),
-    "console.settings.change_role": _on_colleague("role", _plus(audit=1), role="marketer"),
-    "console.settings.take_role_away": _on_colleague("removal", _plus(membership=-1, audit=1)),
-    "console.settings.make_link": _on_colleague("link", _plus(sign_in_link=1, audit=1)),
+    "console.settings.change_role": _on_colleague("role", plus(audit=1), role="marketer"),
+    "console.settings.take_role_away": _on_colleague("removal", plus(membership=-1, audit=1)),
+    "console.settings.make_link": _on_colleague("link", plus(sign_in_link=1, audit=1)),
     "console.settings.reset_factor": _on_colleague(
-        "factor-reset", _plus(second_factor=-1, audit=1), _colleague_with_factor
+        "factor-reset", plus(second_factor=-1, audit=1), _colleague_with_factor
     ),
-    "console.settings.switch_account": _on_colleague("switching", _plus(audit=1)),
+    "console.settings.switch_account": _on_colleague("switching", plus(audit=1)),
     "console.settings.add_token": _once(
-        _ask(f"{SETTINGS}/tokens/adding", name="t", scopes="read"),
-        _plus(api_token=1, audit=1),
-        _person(role="admin"),
+        asked_at(f"{SETTINGS}/tokens/adding", name="t", scopes="read"),
+        plus(api_token=1, audit=1),
+        somebody(role="admin"),
     ),
     "console.settings.revoke_token": _once(
-        _ask(f"{SETTINGS}/tokens/{{id}}/revocation"), _plus(audit=1), _person_and(_token, "admin")
+        asked_at(f"{SETTINGS}/tokens/{{id}}/revocation"), plus(audit=1), person_and(_token, "admin")
     ),
     "cli.operator.reset_factor": Scenario(
         ["desk", "operator", "reset-factor", EMAIL],
-        _plus(second_factor=-1, recovery_code=-10, audit=1),
+        plus(second_factor=-1, recovery_code=-10, audit=1),
         _with_factor,
     ),
 }

@@ -12,8 +12,10 @@ from models import clock, declarations
 from models.base import db
 from models.followups.firing import fire_due
 from tests.conftest import Database, T, settings_for
-from tests.kills import accounts, acts, points
-from tests.kills.points import ELSEWHERE, HOUR, Scenario, Setting
+from tests.kills import acts
+from tests.kills.points import ELSEWHERE, SCENARIOS
+from tests.kills.scenario import Scenario
+from tests.kills.setting import HOUR, Setting
 from tests.support import forks
 from tests.support.create import create_tenant
 from tests.support.declare import declared
@@ -41,7 +43,6 @@ silence_after_sends = 3
 cancel_keywords = ["stop"]
 """
 SIDES = ("before", "after")
-SCENARIOS = {**points.SCENARIOS, **accounts.SCENARIOS}
 SIGNED_IN = "operator.signed_in"
 DEMO = {"tenant": 1}
 
