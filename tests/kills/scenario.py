@@ -29,12 +29,6 @@ class Scenario:
     domain: bool = False
 
 
-def uuid_of(id: str) -> Any:
-    from uuid import UUID
-
-    return UUID(id)
-
-
 def with_id(make: Callable[[Setting], str]) -> Callable[[Setting], Mapping[str, str]]:
     def prepare(setting: Setting) -> Mapping[str, str]:
         setting.token(setting.tenant)

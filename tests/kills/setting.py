@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from flask import Flask
 from sqlalchemy import update
@@ -54,7 +55,7 @@ class Setting:
 
     def cancelled(self) -> str:
         id = self.booked()
-        transitions.cancel(self.session, self.tenant.id, uuid_of(id), actor=API, now=self.now)
+        transitions.cancel(self.session, self.tenant.id, UUID(id), actor=API, now=self.now)
         self.commit()
         return id
 
@@ -62,7 +63,7 @@ class Setting:
         """By a person, so late that it can be taken back for as long as the test takes."""
         id, hand = self.booked(), Actor.operator("99", "other@acme.test")
         at = self.now + HOUR / 60
-        transitions.cancel(self.session, self.tenant.id, uuid_of(id), actor=hand, now=at)
+        transitions.cancel(self.session, self.tenant.id, UUID(id), actor=hand, now=at)
         self.commit()
         return id
 
@@ -82,7 +83,7 @@ class Setting:
 
     def claimed(self) -> str:
         _followup, task = self.fired()
-        tasks.claim(self.session, self.tenant.id, uuid_of(task), actor=API, now=self.now)
+        tasks.claim(self.session, self.tenant.id, UUID(task), actor=API, now=self.now)
         self.commit()
         return task
 
