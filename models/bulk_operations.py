@@ -56,6 +56,7 @@ class BulkOperation(Base):
 
     `filters` are the list's, as its address gives them, `options` what the verb needs beside the row.
     `watermark` is when the list was seen whose every match is meant, null where rows were chosen one by one.
+    `stopped_by` names who stopped it, at `finished_at`.
     """
 
     __tablename__ = "bulk_operation"
@@ -80,6 +81,7 @@ class BulkOperation(Base):
     updated_at: Mapped[datetime]
     seen_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
+    stopped_by: Mapped[str | None] = mapped_column(String(200))
     version: Mapped[int] = mapped_column(Integer, default=1)
 
     __table_args__ = (
@@ -224,13 +226,14 @@ def stop(
         raise NotFound("bulk operation")
     if operation.state != State.RUNNING:
         return operation
+    why = f"Stopped by {actor.label} before its turn came."
     left: Any = session.execute(
         update(BulkItem)
         .where(BulkItem.operation_id == operation_id, BulkItem.state == ItemState.WAITING.value)
-        .values(state=ItemState.LEFT_OUT.value, at=now)
+        .values(state=ItemState.LEFT_OUT.value, at=now, reason=why)
         .execution_options(synchronize_session=False)
     )
-    operation.left_out = left.rowcount
+    operation.left_out, operation.stopped_by = left.rowcount, actor.label
     end(session, operation, State.STOPPED, actor=actor, now=now)
     return operation
 

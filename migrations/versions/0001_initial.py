@@ -348,6 +348,7 @@ def upgrade() -> None:
         sa.Column("updated_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("seen_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("finished_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("stopped_by", sa.String(length=200), nullable=True),
         sa.Column("version", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_bulk_operation_tenant_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_bulk_operation")),

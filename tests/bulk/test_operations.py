@@ -134,6 +134,9 @@ def test_stop_leaves_out_what_waits_and_says_so_once(world, bulk):
     assert bulk.run(id, most=2).over is False
     stopped = bulk.stop(id)
     assert (stopped.state, stopped.done, stopped.left_out) == ("stopped", 2, 3)
+    assert stopped.stopped_by == LEAD.label
+    told = {reason for state, _code, reason in reasons(bulk, id) if state == "left_out"}
+    assert told == {"Stopped by lead@acme.test before its turn came."}
     assert bulk.run(id).examined == 0
     bulk.stop(id)
     assert [event.actor_label for event in bulk.events("bulk.stopped")] == [LEAD.label]

@@ -107,7 +107,8 @@ def assert_accounted(session: Session, operation_id: UUID) -> None:
     assert (operation.finished_at is not None) == (operation.state != "running")
     assert operation.state == "running" or not states["waiting"]
     assert all((item.at is None) == (item.state == "waiting") for item in items)
-    assert all((item.reason is not None) == (item.state == "not_done") for item in items)
+    assert all((item.reason is not None) == (item.state in ("not_done", "left_out")) for item in items)
+    assert (operation.stopped_by is not None) == (operation.state == "stopped")
     assert operation.verb.startswith("delivery") or states["done"] == len(_told(session, operation_id))
     assert _actions(session, operation_id) == _expected(operation.state)
     session.rollback()
