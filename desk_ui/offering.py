@@ -11,7 +11,7 @@ from flask import flash, g
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A button that holds until `until`. `over` is what it says when it is pressed later.
+    """A button that holds until `until`. From then on it reads `late`, and says `over` when it is pressed.
 
     `place` (a selector) is what its answer stands in for, so that the focus goes there.
     """
@@ -23,6 +23,7 @@ class Offer:
     over: str
     fields: Mapping[str, str] = field(default_factory=dict)
     place: str = ""
+    late: str = ""
 
     @property
     def left(self) -> int:

@@ -23,8 +23,8 @@ from models.errors import Invalid
 
 MOST_NAMED = 50
 NEXT_RUN = "X-Next-Run"
-# `in 12 s`, `4 min ago`, `now`: what a script lets go on is no change.
-_TICKING = re.compile(r"\b(?:in )?[0-9,]+ (?:s|min|h|d)\b(?: [0-9]+ min\b)?(?: ago\b)?|\bnow\b")
+# `in 12 s`, `4 min ago`, `now`, `just now`: what a script lets go on is no change.
+_TICKING = re.compile(r"\b(?:in )?[0-9,]+ (?:s|min|h|d)\b(?: [0-9]+ min\b)?(?: ago\b)?|\b(?:just )?now\b")
 
 
 def sign(*shown: object) -> str:
@@ -105,9 +105,9 @@ def _said(_language: str) -> str:
     found = {
         "read": _("Read at {}"),
         "off": _("Read at {}, refresh is off"),
-        "tick": _("Paused while you select"),
-        "menu": _("Paused while a menu is open"),
-        "dialog": _("Paused while a question is open"),
+        "tick": _("Paused while you select, read at {}"),
+        "menu": _("Paused while a menu is open, read at {}"),
+        "dialog": _("Paused while a question is open, read at {}"),
         "failed": _("Not refreshed for {}"),
         "signedOut": _("You are signed out."),
         "signIn": _("Sign in"),

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from babel.dates import get_day_names, get_month_names
 from babel.numbers import format_decimal
+from markupsafe import Markup
 
 from desk_ui.paging import MOST_COUNTED
 from desk_ui.translating import gettext as _
@@ -136,6 +137,8 @@ REFUSED_ACTIONS = {
     "followup.cancelled": _l("Cancel refused"),
     "followup.rescheduled": _l("Reschedule refused"),
     "followup.rearmed": _l("Re-arm refused"),
+    # A cancel that is taken back is a booking; only its refusal has a name of its own.
+    "followup.restored": _l("Undo refused"),
     "followup.taken_on": _l("Taking on refused"),
     "followup.let_go": _l("Letting go refused"),
     "delivery.taken_on": _l("Taking on of a delivery refused"),
@@ -195,10 +198,21 @@ def relative(at: datetime, now: datetime, zone: str) -> str:
 
 
 def distance(at: datetime, now: datetime) -> str:
-    """`in 12 min`, `4 min ago`, `6 d ago`."""
+    """`in 12 min`, `4 min ago`, `6 d ago`; within a second `now` for what comes, and `just now`."""
     if int(abs(at - now).total_seconds()) == 0:
-        return _("now")
+        return _("now") if at > now else _("just now")
     return _("in %(span)s", span=span(at - now)) if at > now else _("%(span)s ago", span=span(now - at))
+
+
+def ticking(at: datetime, now: datetime, zone: str | None = None) -> Markup:
+    """The same for a sentence on a page, where a script lets it go on; with a `zone` as `relative` has it."""
+    said = relative(at, now, zone) if zone else distance(at, now)
+    return Markup('<time datetime="%s" data-ticks>%s</time>') % (at.isoformat(), said)
+
+
+def ahead(at: datetime, now: datetime) -> str:
+    """`in 12 s` for what is expected, and `now` from its moment on: whether it came is not known here."""
+    return distance(at, now) if int((at - now).total_seconds()) > 0 else _("now")
 
 
 def day_and_time(at: datetime, now: datetime, zone: str) -> str:

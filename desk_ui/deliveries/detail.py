@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from flask import g, url_for
+from markupsafe import Markup
 from sqlalchemy.orm import Session
 
 from desk_ui import refreshing, words
@@ -14,7 +15,7 @@ from desk_ui.deliveries import answers, queries, views
 from desk_ui.deliveries.queries import TAB_OF, Filters, Row
 from desk_ui.deliveries.views import Line, Mark
 from desk_ui.handling import marks
-from desk_ui.handling.marks import Hand
+from desk_ui.handling.marks import Hand, On
 from desk_ui.paging import place
 from desk_ui.permissions import Permission
 from desk_ui.refreshing import Watch
@@ -83,9 +84,18 @@ class DetailView:
 
     @property
     def watch(self) -> Watch:
-        if not self.steps:
-            return Watch.of(sign_of(self.row), self.mark.word, self.row.updated_at)
-        return Watch.of(sign_of(self.row), self.steps[-1].what, self.steps[-1].at)
+        sign = sign_of(self.row, self.on)
+        last = self.steps[-1] if self.steps else None
+        what, at = (last.what, last.at) if last else (self.mark.word, self.row.updated_at)
+        handled = marks.last_change(db.session(), "delivery", self.row.id)
+        if handled is not None and handled.at > at:
+            return marks.watch(sign, self.on, handled)
+        return Watch.of(sign, what, at)
+
+    @property
+    def on(self) -> On | None:
+        """Who is on it, or was while it needed a person."""
+        return marks.one_on(db.session(), "delivery", self.row.id)
 
     @property
     def hand(self) -> Hand | None:
@@ -93,8 +103,9 @@ class DetailView:
         if not delivery_needs.needs_a_person(self.row.state, self.row.endpoint_state):
             return None
         fields = {"version": str(self.row.version), "list": self.query, "shown": "panel"}
-        on = marks.one_on(db.session(), "delivery", self.row.id)
-        return marks.hand(on, Permission.ACT_ON_DELIVERIES, "deliveries", fields, delivery_id=self.row.id)
+        return marks.hand(
+            self.on, Permission.ACT_ON_DELIVERIES, "deliveries", fields, delivery_id=self.row.id
+        )
 
     @property
     def refusal_to_rearm(self) -> str | None:
@@ -105,27 +116,29 @@ class DetailView:
         return views.refusal_to_send(self.row)
 
     @property
-    def lead(self) -> str:
+    def lead(self) -> Markup | str:
         """How it stands and what comes next, in one or two sentences."""
         row = self.row
         known = views.when(row)
         if known is None:
             return _("Its endpoint is paused, so it waits until that is resumed.")
-        at = words.distance(known, g.now)
+        at = words.ticking(known, g.now)
+        n = views.attempts(row.attempts)
         if row.state == State.DELIVERED:
-            return _("Delivered %(when)s, after %(n)s.", when=at, n=views.attempts(row.attempts))
+            return Markup(_("Delivered %(when)s, after %(n)s.")) % {"when": at, "n": n}
         if row.state == State.DEAD:
-            return _("Given up %(when)s. Nothing more is sent unless it is re-armed.", when=at)
+            said = _("Given up %(when)s. Nothing more is sent unless it is re-armed.")
+            return Markup(said) % {"when": at}
         if row.state == State.DELIVERING:
-            return _("Taken to be sent %(when)s.", when=at)
+            return Markup(_("Taken to be sent %(when)s.")) % {"when": at}
         if row.order <= g.now:
             return _("It is due, and the next run takes it.")
-        return _("The next attempt is %(when)s.", when=at)
+        return Markup(_("The next attempt is %(when)s.")) % {"when": at}
 
 
-def sign_of(row: Row) -> str:
-    """Changes with each attempt and act, and with its endpoint."""
-    return refreshing.sign(row.version, row.endpoint_state)
+def sign_of(row: Row, on: On | None) -> str:
+    """Changes with each attempt and act, with its endpoint, and with who is on it."""
+    return refreshing.sign(row.version, row.endpoint_state, on and (on.id, on.at))
 
 
 def detail(session: Session, row: Row, list_query: str) -> DetailView:

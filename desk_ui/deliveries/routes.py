@@ -8,6 +8,7 @@ from desk_ui import downloads, refreshing
 from desk_ui.deliveries import exporting, queries, views
 from desk_ui.deliveries.detail import DetailView, detail, sign_of
 from desk_ui.deliveries.queries import Filters
+from desk_ui.handling import marks
 from desk_ui.htmx import render_block, render_page
 from desk_ui.listing import asked_by_address
 from desk_ui.paging import Page
@@ -50,7 +51,7 @@ def export(kind: str) -> Any:
 
 @requires(Permission.SEE)
 def show(delivery_id: int) -> Any:
-    sign = sign_of(current(delivery_id))
+    sign = sign_of(current(delivery_id), marks.one_on(db.session(), "delivery", delivery_id))
 
     def draw() -> str:
         return render_page("deliveries/detail.html", "panel", view=detail_of(delivery_id))

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from flask_babel import gettext as _
+from markupsafe import Markup
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -79,20 +80,21 @@ def merged(audited: Sequence[Entry], history: Sequence[Entry]) -> list[Entry]:
     return sorted([*audited, *history], key=lambda entry: entry.at)
 
 
-def stands(task: Task | None, now: datetime) -> str:
+def stands(task: Task | None, now: datetime) -> Markup | str:
     """How far the task of a fired follow-up has come, in one sentence."""
     if task is None:
         return _("Its task is no longer kept.")
-    when = words.distance(task.updated_at, now)
+    when = words.ticking(task.updated_at, now)
     if task.status == TaskStatus.CANCELLED and task.reason == "opted_out":
-        return _("Its task was cancelled %(when)s: the customer opted out.", when=when)
-    return {
+        return Markup(_("Its task was cancelled %(when)s: the customer opted out.")) % {"when": when}
+    said = {
         TaskStatus.QUEUED: _("Its task waits: no agent took it."),
-        TaskStatus.DISPATCHED: _("Its task was taken %(when)s, and is not finished.", when=when),
-        TaskStatus.DONE: _("Its task was done %(when)s.", when=when),
-        TaskStatus.FAILED: _("Its task failed %(when)s.", when=when),
-        TaskStatus.CANCELLED: _("Its task was cancelled %(when)s.", when=when),
+        TaskStatus.DISPATCHED: _("Its task was taken %(when)s, and is not finished."),
+        TaskStatus.DONE: _("Its task was done %(when)s."),
+        TaskStatus.FAILED: _("Its task failed %(when)s."),
+        TaskStatus.CANCELLED: _("Its task was cancelled %(when)s."),
     }[TaskStatus(task.status)]
+    return Markup(said) % {"when": when}
 
 
 def state(task: Task, now: datetime) -> str:

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from flask import g, url_for
 from flask_babel import gettext as _
+from markupsafe import Markup
 from sqlalchemy.orm import Session
 
 from desk_ui import search, words
@@ -115,7 +116,7 @@ class DetailView:
         return watching.watch(self)
 
     @property
-    def lead(self) -> str:
+    def lead(self) -> Markup:
         """What will happen, or happened, in one or two sentences."""
         return lead(self)
 
@@ -281,49 +282,61 @@ _GATE_SAYS: dict[Block | None, Any] = {
 }
 
 
-def lead(view: DetailView) -> str:
+def _said(text: str, **values: object) -> Markup:
+    """`text`, translated already, with `values` put in, escaped unless they are markup."""
+    return Markup(text) % values
+
+
+def lead(view: DetailView) -> Markup:
     row, scene = view.row, view.scene
     if row.status != Status.PENDING or view.foresight is None:
         return _ended(view)
-    zone = scene.zone
-    due = words.relative(row.due_at, scene.now, zone)
-    first = _("Due %(when)s.", when=due) if row.due_at > scene.now else _("It was due %(when)s.", when=due)
+    due = words.ticking(row.due_at, scene.now, scene.zone)
+    said = _("Due %(when)s.") if row.due_at > scene.now else _("It was due %(when)s.")
+    return Markup(" ").join([_said(said, when=due), *filter(None, _then(view, view.foresight))])
+
+
+def _then(view: DetailView, foresight: Foresight) -> list[Markup | str]:
+    """What comes next for one that is pending, by whom it waits first."""
+    row, scene = view.row, view.scene
     if scene.paused:
-        return first + " " + _("Follow-ups are switched off for this tenant, so it waits.")
+        return [_("Follow-ups are switched off for this tenant, so it waits.")]
     if view.hold is not None:
-        return f"{first} {_on_hold(view.hold, scene)}"
+        return [_on_hold(view.hold, scene)]
     if scene.halted:
-        return first + " " + _("Firing is paused, so it waits.")
-    then = foretelling.at_its_time(row, view.foresight, scene)
-    if view.foresight.verdict.block is not None and then:
-        return f"{first} {then}"
-    if view.acts_next and view.foresight.verdict.fires:
-        return first
-    return f"{first} {foretelling.as_things_stand(view.foresight.verdict, scene)} {then}".rstrip()
+        return [_("Firing is paused, so it waits.")]
+    then = foretelling.at_its_time(row, foresight, scene)
+    if foresight.verdict.block is not None and then:
+        return [then]
+    if view.acts_next and foresight.verdict.fires:
+        return []
+    return [foretelling.as_things_stand(foresight.verdict, scene), then]
 
 
-def _on_hold(hold: AgentHold, scene: Scene) -> str:
-    when = words.distance(hold.at, scene.now)
+def _on_hold(hold: AgentHold, scene: Scene) -> Markup:
+    when = words.ticking(hold.at, scene.now)
     if hold.reason:
-        held = _(
-            "Its agent was put on hold %(when)s by %(who)s: %(why)s", when=when, who=hold.by, why=hold.reason
-        )
-        return f"{held.rstrip('.')}. {_('So it waits.')}"
-    return _("Its agent was put on hold %(when)s by %(who)s, so it waits.", when=when, who=hold.by)
+        said = _("Its agent was put on hold %(when)s by %(who)s: %(why)s.")
+        held = _said(said, when=when, who=hold.by, why=hold.reason.rstrip("."))
+        return _said("%(held)s %(then)s", held=held, then=_("So it waits."))
+    return _said(_("Its agent was put on hold %(when)s by %(who)s, so it waits."), when=when, who=hold.by)
 
 
-def _ended(view: DetailView) -> str:
+def _ended(view: DetailView) -> Markup:
     row, scene = view.row, view.scene
     if row.status == Status.FIRED:
-        fired = _("Fired %(when)s.", when=words.distance(row.fired_at or row.updated_at, scene.now))
+        at = words.ticking(row.fired_at or row.updated_at, scene.now)
+        fired = _said(_("Fired %(when)s."), when=at)
         return fired + " " + asked.stands(view.task, scene.now) if row.task_id else fired
-    when = words.relative(row.updated_at, scene.now, scene.zone)
+    when = words.ticking(row.updated_at, scene.now, scene.zone)
     if row.status == Status.BLOCKED:
         why = words.block(row.blocked_reason)
-        return _("Blocked %(when)s: %(why)s. Nothing was sent.", when=when, why=why)
+        return _said(_("Blocked %(when)s: %(why)s. Nothing was sent."), when=when, why=why)
     opted_out = refusals.with_opt_out(row.cancelled_by)
     if opted_out:
-        return _("Cancelled %(when)s: opted out by %(who)s. Nothing was sent.", when=when, who=opted_out)
+        said = _("Cancelled %(when)s: opted out by %(who)s. Nothing was sent.")
+        return _said(said, when=when, who=opted_out)
     if row.cancelled_by:
-        return _("Cancelled %(when)s by %(who)s. Nothing was sent.", when=when, who=row.cancelled_by)
-    return _("Cancelled %(when)s. Nothing was sent.", when=when)
+        by = _("Cancelled %(when)s by %(who)s. Nothing was sent.")
+        return _said(by, when=when, who=row.cancelled_by)
+    return _said(_("Cancelled %(when)s. Nothing was sent."), when=when)

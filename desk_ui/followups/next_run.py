@@ -15,7 +15,7 @@ def moment(scene: Scene) -> Markup:
     """`in 12 s`, until the next run; a script lets it go on."""
     assert scene.next_run is not None
     at, zone = scene.next_run, scene.zone
-    return MOMENT.format(at.isoformat(), words.exact(at, zone), words.distance(at, scene.now))
+    return MOMENT.format(at.isoformat(), words.exact(at, zone), words.ahead(at, scene.now))
 
 
 def is_taken(row: Row | FollowUp, scene: Scene, *, held: bool) -> bool:

@@ -26,6 +26,7 @@ def undo(followup: FollowUp, *, shown: str, list_query: str, back: str = "") -> 
         url=url_for("followups.restore", tenant=g.tenant.key, followup_id=followup.id),
         until=until,
         over=_("It is too late to take it back. Re-arm it instead."),
+        late=_("Too late to undo"),
         fields={"back": back, "list": list_query, "shown": shown},
         place="" if shown == "panel" else f"#followup-{followup.id}",
     )

@@ -24,7 +24,9 @@ from models.followups.records import FollowUp
 from models.transactions import commit
 
 
-@requires(Permission.ACT_ON_FOLLOWUPS, action="followup.rearmed", resource="followup", argument="followup_id")
+@requires(
+    Permission.ACT_ON_FOLLOWUPS, action="followup.restored", resource="followup", argument="followup_id"
+)
 def restore(followup_id: UUID) -> Response:
     """Book again, as it was, what was cancelled just now; the new one stands in its place."""
 
@@ -41,7 +43,7 @@ def restore(followup_id: UUID) -> Response:
         return made
 
     action = Action(
-        name="followup.rearmed",
+        name="followup.restored",
         resource=("followup", str(followup_id)),
         act=act,
         read=lambda: _current(followup_id),
@@ -66,8 +68,14 @@ def _restored(row: FollowUp) -> str:
     )
 
 
-def _refused(_row: Any, fault: Conflict) -> str:
-    return rearm_asks.already_pending(fault.prior_id) if isinstance(fault, AlreadyPending) else fault.detail
+def _refused(row: queries.Row, fault: Conflict) -> str:
+    """Why not, of which customer, and the way to it: the answer may stand far from where it was pressed."""
+    if isinstance(fault, AlreadyPending):
+        return rearm_asks.already_pending(fault.prior_id)
+    said = _(
+        "Not taken back, the follow-up to %(customer)s: %(why)s", customer=row.customer, why=fault.detail
+    )
+    return rearm_asks.with_link(said, _page(row), _("Show it"))
 
 
 def _page(row: Any) -> str:

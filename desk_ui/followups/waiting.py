@@ -43,7 +43,8 @@ class Waiting:
 
     def _kinds(self) -> str:
         if len(self.tasks) > MOST_COUNTED:
-            return _("%(n)s+ tasks not taken or not finished", n=MOST_COUNTED)
+            # The overview counts them further: two numbers for the same would look like a fault.
+            return _("Many tasks not taken or not finished")
         queued = sum(task.status == TaskStatus.QUEUED for task in self.tasks)
         left = len(self.tasks) - queued
         if not left:
@@ -74,7 +75,7 @@ class Waiting:
         if more <= 0:
             return ""
         if len(self.tasks) > MOST_COUNTED:
-            return _("and more than %(n)s others", n=MOST_COUNTED - MOST_SHOWN)
+            return _("and many others")
         return ngettext("and %(num)s other", "and %(num)s others", more)
 
 

@@ -43,4 +43,6 @@ def watch(view: "DetailView") -> Watch:
     if not view.timeline:
         return Watch.of(sign, view.mark.word, view.row.updated_at)
     last = view.timeline[-1]
+    if last.action in marks.HANDLED and not last.refused:
+        return marks.watch(sign, view.on, last)
     return Watch.of(sign, words.action(last.action, last.refused), last.at)

@@ -108,7 +108,7 @@ def _overdue(found: Found) -> Thing:
     if at is None:
         then = _("That waits until Firing runs again.")
     else:
-        then = _("The next run, %(when)s, takes what is due.", when=words.distance(at, g.now))
+        then = _("The next run, %(when)s, takes what is due.", when=words.ahead(at, g.now))
     return Thing(
         "followups",
         number,

@@ -91,7 +91,9 @@ class OverviewView:
         at = things.next_run(self.found)
         if at is None:
             return _("Due follow-ups wait until Firing runs again.")
-        when = words.distance(at, g.now)
+        when = words.ahead(at, g.now)
+        if int((at - g.now).total_seconds()) <= 0:
+            return _("Due follow-ups fire by themselves. A run begins now.")
         return _("Due follow-ups fire by themselves. The next run is %(when)s.", when=when)
 
     @property

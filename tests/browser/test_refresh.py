@@ -144,6 +144,10 @@ def test_nothing_changes_while_rows_are_ticked_and_all_is_shown_afterwards(desk,
         page = followups.page
         tick = followups.row(made[3].customer).locator("[data-tick]")
         tick.check()
+        # At once, which is before the next beat.
+        assert re.search(
+            "Paused while you select, read at [0-9:]{8}$", page.locator("[data-says]").inner_text()
+        )
         cancel(desk, acme, *made)
         refresh(page)
         expect(page.get_by_text("Paused while you select").first).to_be_visible()
@@ -177,11 +181,15 @@ def test_it_rests_while_a_question_or_a_menu_is_open(desk, open_page, acme, agen
         expect(page.get_by_role("dialog")).to_be_visible()
         reschedule(desk, acme, followup)
         refresh(page)
-        expect(page.locator("[data-says]")).to_have_text("Paused while a question is open")
+        expect(page.locator("[data-says]")).to_have_text(
+            re.compile("^Paused while a question is open, read at [0-9:]{8}$")
+        )
         page.get_by_role("link", name="Leave it").click()
         page.locator("details.person summary").click()
         refresh(page)
-        expect(page.locator("[data-says]")).to_have_text("Paused while a menu is open")
+        expect(page.locator("[data-says]")).to_have_text(
+            re.compile("^Paused while a menu is open, read at [0-9:]{8}$")
+        )
         expect(followups.row(followup.customer).locator("[name=version]")).to_have_value("1")
         page.keyboard.press("Escape")
         refresh(page)
@@ -266,18 +274,25 @@ def test_page_of_one_says_that_it_moved_and_changes_nothing_by_itself(desk, open
         expect(page.locator("[data-moved]")).to_be_empty()
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
-def test_interval_is_chosen_in_the_list(desk, open_page, acme, agent, scripts):
+def test_nothing_that_needs_a_script_is_shown_when_there_is_none(desk, open_page, acme, agent):
+    book(desk, acme, agent, "c-plain")
+    with listed(desk, open_page, agent, java_script_enabled=False) as followups:
+        page = followups.page
+        expect(page.locator("[data-says]")).to_be_visible()
+        expect(page.locator(".fresh .every")).to_be_hidden()
+        expect(page.locator("[data-tick-all]")).to_be_hidden()
+        expect(page.locator("[data-tick]")).to_be_visible()
+
+
+def test_interval_is_chosen_in_the_list(desk, open_page, acme, agent):
     def chosen():
         query = select(Operator).where(Operator.email == "lead@acme.test")
         return desk.tell(lambda session: preferences.refresh_of(session.scalars(query).one()))
 
-    with listed(desk, open_page, agent, java_script_enabled=scripts) as followups:
+    with listed(desk, open_page, agent) as followups:
         page = followups.page
         for value in ("60", "10", "0"):
             page.get_by_role("combobox", name="Refresh every").select_option(value)
-            if not scripts:
-                page.get_by_role("button", name="Set", exact=True).click()
             followups.says("Lists are read again")
             eventually(lambda value=value: chosen() == int(value), what="it is kept")
         assert page.url.endswith(f"?agent={agent}")
@@ -316,6 +331,56 @@ def test_requests_of_an_idle_page_are_few(desk, open_page, acme, agent, every_te
         click.echo(f"\nrequests of an idle open list within a minute: {len(seen)}, answered {statuses}")
         assert len(seen) <= 6
         assert set(statuses) == {304}
+
+
+@pytest.mark.parametrize("chosen", [60, 0], ids=["every minute", "off"])
+def test_row_that_a_run_took_is_read_soon_and_never_waits_for_the_next(desk, open_page, acme, agent, chosen):
+    """By the page's own clock; until the row was read again its time stays at `now`."""
+    followup = book(desk, acme, agent, f"c-{agent}")
+    set_interval(desk, chosen)
+    with open_page() as page:
+        desk.sign_in(page)
+        page.clock.install()
+        listed = FollowUps(page, desk.url).open(f"?agent={agent}")
+        row = listed.row(followup.customer)
+        row.locator(".w").evaluate(
+            """(cell) => {
+                const soon = new Date(Date.now() + 3000).toISOString();
+                const time = `<time datetime="${soon}" data-expected data-next-run data-ticks></time>`;
+                cell.querySelector(".sub").innerHTML = `not taken yet; next run ${time}`;
+            }"""
+        )
+        fire(desk, followup)
+        page.clock.run_for(2_500)
+        expect(row.locator("[data-next-run]")).to_have_text(re.compile("^(in 1 s|now)$"))
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        if chosen:
+            page.clock.run_for(4_000)
+            expect(page.locator(f"tr.gone#followup-{followup.id}")).to_contain_text("Blocked")
+        else:
+            page.clock.run_for(20_000)
+            assert asked == []
+            expect(row.locator("[data-next-run]")).to_have_text("now")
+    set_interval(desk, 0)
+
+
+@pytest.mark.parametrize("way", ["back", "crumb"])
+def test_focus_is_on_the_row_that_was_opened_when_coming_back(desk, open_page, acme, agent, way):
+    made = [book(desk, acme, agent, f"c-{number}-{agent}") for number in range(3)]
+    with listed(desk, open_page, agent) as followups:
+        page = followups.page
+        link = followups.row(made[1].customer).locator("a[data-focus]")
+        link.click()
+        page.wait_for_url(f"**/followups/{made[1].id}**")
+        if way == "back":
+            page.go_back()
+        else:
+            page.locator(".crumb a").first.click()
+        page.wait_for_url(f"**agent={agent}")
+        expect(link).to_be_focused()
+        page.reload()
+        expect(link).not_to_be_focused()
 
 
 def test_sweep_is_shown_as_it_stands_in_its_place(desk, open_page, acme):

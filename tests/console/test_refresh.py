@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy import select, update
 
 from desk_ui import refreshing
-from models import bulk, clock, deliveries, preferences, sweep_states, tenants
+from models import bulk, clock, deliveries, handling, preferences, sweep_states, tenants
 from models.deliveries import Delivery
 from models.followups import contacts, transitions
 from models.followups.records import FollowUp
 from tests.console.counting import selects
+from tests.console.test_handling import OTHER, make_overdue, take
 from tests.console.test_list import fire_all, set_due
 from tests.console.visiting import HTMX, SETTER_UP
 from tests.support.api import on_sqlite
@@ -316,6 +317,32 @@ def test_page_of_one_says_what_it_became_only_when_it_moved(desk, acme, lead):
     assert f'data-sign="{answer.headers["ETag"][3:-1]}"' in answer.text
 
 
+def test_page_of_one_says_who_is_on_it_when_that_changed(app, desk, acme, lead):
+    late = make_overdue(desk, acme)
+    settings = app.extensions["desk_settings"]
+    desk.tell(
+        lambda session: create_each_state(session, acme, settings, now=clock.now() - timedelta(hours=1))
+    )
+    dead = desk.tell(
+        lambda session: session.scalars(select(Delivery.id).where(Delivery.state == "dead")).first()
+    )
+    for kind, id in (("followup", late.id), ("delivery", dead)):
+        path = f"/acme/{'followups' if kind == 'followup' else 'deliveries'}/{id}"
+        sign = sign_of(lead.open(path))
+        assert ask(lead, path, sign).status_code == 304
+        take(desk, acme, id, kind=kind, ago=timedelta())
+        answer = ask(lead, path, sign)
+        assert answer.status_code == 200
+        assert 'data-became="other@acme.test is on it now"' in answer.text
+        desk.tell(
+            lambda session, on=(kind, str(id)): handling.let_go(
+                session, acme, on, actor=OTHER, now=clock.now()
+            )
+        )
+        taken = answer.headers["ETag"][3:-1]
+        assert 'data-became="nobody is on it now"' in ask(lead, path, taken).text
+
+
 def test_page_of_one_that_fired_notices_when_its_task_goes_on(desk, acme, lead):
     followup = desk.followup(acme)
     fire_all(desk)
@@ -380,6 +407,7 @@ def test_sign_leaves_out_what_ticks_alone():
         "was due 3 min ago",
         "was due 1 h 55 min ago",
         "was due now",
+        "was due just now",
         "was due in 2 d",
     )
     assert len({refreshing.sign(text) for text in alike}) == 1

@@ -98,14 +98,19 @@ def test_undo_is_refused_with_the_time_when_it_is_too_late(desk, acme, lead, htm
     form = lead.open(f"{LIST}/{followup.id}").form("/sign-out")
     form.action = f"{LIST}/{followup.id}/restoration"
     answer = lead.press(form, htmx=htmx, shown="row")
-    text = answer.text if htmx else lead.follow(answer).text
+    page = answer if htmx else lead.follow(answer)
+    text = page.text
     assert answer.status == (409 if htmx else 303)
-    assert "so it can't be taken back. Re-arm it instead." in text and "Cancelled 4" in text
+    assert "so it can't be taken back. Re-arm it instead." in text
+    assert "Not taken back, the follow-up to c-1: Cancelled 4" in text
     if htmx:
         assert f"followup-{followup.id}" in answer.ids
     assert again(desk, followup) == []
-    [event] = desk.audit("followup.rearmed")
+    assert page.links["Show it"].startswith(f"{LIST}/{followup.id}")
+    assert desk.audit("followup.rearmed") == []
+    [event] = desk.audit("followup.restored")
     assert (event.result, event.resource_id) == ("refused", str(followup.id))
+    assert "Undo refused" in lead.open(f"{LIST}/{followup.id}").text
 
 
 def test_undo_acts_once_when_it_is_pressed_twice(desk, acme, lead):
@@ -162,7 +167,7 @@ def test_undo_is_for_marketers_and_above_when_it_is_pressed(desk, acme, visitor,
     allowed = role != Role.VIEWER
     assert person.press(form, htmx=True, shown="row").status == (200 if allowed else 403)
     assert len(again(desk, followup)) == allowed
-    [event] = desk.audit("followup.rearmed")
+    [event] = desk.audit("followup.rearmed" if allowed else "followup.restored")
     assert event.result == ("success" if allowed else "refused")
 
 

@@ -16,3 +16,20 @@ document.addEventListener("htmx:after:swap", (event) => {
   const next = same || (place && place.querySelector("[data-focus]"));
   if (next) next.focus({ preventScroll: true });
 });
+
+// Who opened a row and comes back, by the browser's way or by a link, finds the focus on it.
+const OPENED = "desk:opened";
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("tr[id] a[data-focus]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  sessionStorage.setItem(OPENED, JSON.stringify({ row: link.closest("tr").id, page: link.pathname }));
+});
+
+addEventListener("pageshow", () => {
+  const opened = JSON.parse(sessionStorage.getItem(OPENED));
+  if (!opened || location.pathname.startsWith(opened.page)) return;
+  sessionStorage.removeItem(OPENED);
+  const link = document.getElementById(opened.row)?.querySelector("[data-focus]");
+  if (link && document.activeElement === document.body) link.focus();
+});

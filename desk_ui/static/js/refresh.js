@@ -1,9 +1,9 @@
 // A page is read again while it is open: a list puts in what changed, the page of one thing says that it moved. It
 // rests while somebody looks away, selects, or has a menu or a question open; after a failure it comes less often.
-const OFTEN = 10_000, SELDOM = 120_000, GIVE_UP = 20_000;
+const RUN_TAKES = 2_000, OFTEN = 10_000, SELDOM = 120_000, GIVE_UP = 20_000;
 const bar = document.getElementById("fresh");
 const watched = () => document.querySelector("[data-watch]");
-const state = { due: 0, failures: 0, at: performance.now(), runs: false, acts: 0, acted: 0, told: 0, moved: false, held: false, over: false };
+const state = { due: 0, failures: 0, at: performance.now(), runs: false, acts: 0, acted: 0, told: 0, awaited: 0, moved: false, held: false, over: false };
 const fresh = { sign: bar?.dataset.sign, held: null, other: false, strays: "", etag: null };
 let said = null, zone = "UTC";
 
@@ -20,8 +20,9 @@ function show(text, link) {
 }
 
 function pauses() {
-  if (document.hidden || state.acts || state.held) return "";
+  if (document.hidden) return "";
   if (document.querySelector("[data-tick]:checked")) return said.tick;
+  if (state.acts || state.held) return "";
   if (document.querySelector("dialog[open]")) return said.dialog;
   return document.querySelector("details.menu[open]") ? said.menu : null;
 }
@@ -52,8 +53,22 @@ function note(answer) {
   // The page of one was only asked whether it moved.
   const foot = bar && document.querySelector("[data-read]");
   if (foot) foot.textContent = foot.textContent.replace(/\d\d:\d\d/, clock.slice(0, 5));
+}
+
+// When the next run comes. A row that waited for one that is over is told only once it is known not to be taken.
+function expect(answer) {
   const next = answer.headers.get("X-Next-Run");
   if (next) document.querySelectorAll("time[data-next-run], .bar .next time").forEach((one) => (one.dateTime = next));
+}
+
+// A run that the page awaits is over soon after its moment: what it did is read then, whatever was chosen.
+function awaitRun() {
+  const shown = document.querySelector("tr:not(.gone) time[data-next-run], [data-watch] time[data-next-run]");
+  const at = shown && Date.parse(shown.dateTime);
+  // One that is late may be shown as due now for a while, which is no reason to ask without a pause.
+  if (!at || at < state.awaited + OFTEN || Date.now() < at) return;
+  state.awaited = at;
+  state.due = Math.min(state.due, performance.now() + RUN_TAKES);
 }
 
 function counted(words, number) {
@@ -116,12 +131,13 @@ async function readList() {
     fresh.held = new Set(there.keys());
     fresh.sign = done.waits ? null : signOf(answer);
     fresh.other = besides || done.grew > 0;
-    // All that match are those that did not change since the list was read, which is now.
+    // All that match are those that did not change since the list was read: now, if all of it stands here.
     const seen = document.querySelector("[data-seen]"), newer = found.querySelector("[data-seen]");
-    if (seen && newer && !done.waits) seen.value = newer.value;
+    if (seen && newer && !done.waits && !added && !fresh.other) seen.value = newer.value;
   }
   note(answer);
   const left = await look(outside());
+  if (!state.over && pauses() === null) expect(answer);
   changed += left.put;
   if (changed) document.dispatchEvent(new CustomEvent("desk:rows"));
   if (changed || added !== state.told) state.moved = true;
@@ -134,8 +150,11 @@ async function readOne() {
   if (answer.status === 401 || !isUsable(answer)) return (state.over = true);
   note(answer);
   const next = answer.status === 200 && parsed(await answer.text()).querySelector("[data-watch]");
-  if (!next || !panel.isConnected || next.dataset.sign === panel.dataset.sign) return;
+  if (!next || !panel.isConnected || next.dataset.sign === panel.dataset.sign) return expect(answer);
   panel.dataset.sign = next.dataset.sign;
+  // What it says of a run is over with the run.
+  panel.querySelectorAll("time[data-next-run]").forEach((one) => one.removeAttribute("data-next-run"));
+  expect(answer);
   const when = Object.assign(document.createElement("time"), { dateTime: next.dataset.at });
   when.dataset.ticks = "";
   const link = Object.assign(document.createElement("a"), { href: location.href, textContent: said.show });
@@ -174,10 +193,11 @@ function beat() {
   if (state.over || !said) return;
   // Due at 0 is asked for now, whatever was chosen.
   const paused = pauses(), off = !every() && state.due !== 0;
-  if (paused) show(paused);
+  if (paused) show(paused.replace("{}", state.read));
   else if (state.failures) show(said.failed.replace("{}", span(Math.floor((performance.now() - state.at) / 1000))));
   else if (paused === null) show((off ? said.off : said.read).replace("{}", state.read));
   if (paused !== null || state.runs) return;
+  if (!off) awaitRun();
   follow();
   if (!off && performance.now() >= state.due) round();
 }
@@ -196,6 +216,8 @@ if (bar || watched()) {
   setInterval(beat, 1000);
   document.addEventListener("visibilitychange", () => document.hidden || now());
   document.addEventListener("desk:refresh", now);
+  // Said at once, not with the next beat.
+  document.addEventListener("change", (event) => event.target.matches("[data-tick], [data-tick-all]") && beat());
   // A press that is not over must find the row that it began on.
   addEventListener("pointerdown", () => (state.held = true));
   ["pointerup", "pointercancel", "blur"].forEach((name) => addEventListener(name, () => setTimeout(() => (state.held = false))));
@@ -205,6 +227,7 @@ if (bar || watched()) {
     state.acts = Math.max(0, state.acts - 1);
     state.acted += 1;
   });
+  bar?.querySelector(".every").removeAttribute("hidden");
   bar?.addEventListener("change", () => (state.due = performance.now() + every()));
   beat();
 }

@@ -10,8 +10,8 @@ function span(seconds) {
   return minutes && hours < EXACT_HOURS ? `${hours} h ${minutes} min` : `${hours} h`;
 }
 
-function words(seconds) {
-  if (seconds === 0) return "now";
+function words(seconds, passed) {
+  if (seconds === 0) return passed ? "just now" : "now";
   return seconds > 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`;
 }
 
@@ -19,9 +19,10 @@ function tick() {
   if (document.hidden) return;
   document.querySelectorAll("time[data-ticks]").forEach((element) => {
     let seconds = Math.trunc((Date.parse(element.dateTime) - Date.now()) / 1000);
-    if (element.closest("[data-expected]")) seconds = Math.max(seconds, 0);
+    const expected = element.closest("[data-expected]");
+    if (expected) seconds = Math.max(seconds, 0);
     if (Math.abs(seconds) >= DAY) return;
-    const said = words(seconds);
+    const said = words(seconds, !expected && Date.parse(element.dateTime) <= Date.now());
     const text = seconds < 0 && element.dataset.past ? element.dataset.past.replace("{}", said) : said;
     if (element.textContent !== text) element.textContent = text;
   });

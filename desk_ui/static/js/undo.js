@@ -25,6 +25,7 @@ function endOffer(form) {
   }
   button.type = "button";
   button.title = form.dataset.over;
+  button.firstChild.textContent = form.dataset.late;
   button.classList.add("off");
   button.setAttribute("aria-disabled", "true");
   form.querySelector("[data-counts]").textContent = "";
