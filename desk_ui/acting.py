@@ -38,6 +38,8 @@ class Action:
     the page at `back`, since more of it changed than `show` would show. With `apart`, the form stands
     elsewhere than what it acts on, as in a toast.
 
+    `warns`, given what `act` returned, says that not all was done.
+
     `offer`, given what `act` returned, is to take it back, which stands beside the answer.
     """
 
@@ -54,6 +56,7 @@ class Action:
     tell: Callable[[Any], Told] | None = None
     anew: bool = False
     apart: bool = False
+    warns: Callable[[Any], bool] = lambda _result: False
     offer: Callable[[Any], Offer | None] = lambda _result: None
 
 
@@ -85,7 +88,8 @@ def perform(action: Action) -> Response:
     with read_only():
         offer = action.offer(result)
     done, closing = action.done(result), action.ask is not None
-    return _answer(action, result, done, "good", 200, closing=closing, offer=offer)
+    kind = "warn" if action.warns(result) else "good"
+    return _answer(action, result, done, kind, 200, closing=closing, offer=offer)
 
 
 def _use_up() -> None:

@@ -29,12 +29,14 @@ EVERYWHERE = (
     Key(("/",), _l("Find a customer, a reason or an id")),
     Key(("u",), _l("Undo, as long as it is offered")),
     Key(("?",), _l("Show these keys")),
-    Key(("Esc",), _l("Close what stands over the page")),
+    Key(("Esc",), _l("Close what stands over the page, or clear what is ticked")),
 )
 IN_LISTS = (
     Key(("j",), _l("Next row")),
     Key(("k",), _l("Row before")),
     Key(("x",), _l("Tick the row, or not")),
+    Key(("Shift+X",), _l("The same for all rows from the one before")),
+    Key(("b",), _l("Go to what can be done to the ticked rows")),
     Key(("Enter",), _l("Open the row")),
 )
 

@@ -158,6 +158,12 @@ class Listing(Generic[F, R]):
         ]
 
     @property
+    def in_words(self) -> str:
+        """Its tab and filters: `Pending, Agent: billing`."""
+        tab = str(self.tabs[self.tab][0])
+        return ", ".join([tab, *(f"{name}: {value}" for name, value, _url in self.chips)])
+
+    @property
     def rows_url(self) -> str:
         """Where named rows come from as this list shows them now; empty for rows that never change."""
         area = self.endpoint.partition(".")[0]

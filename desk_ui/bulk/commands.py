@@ -6,9 +6,8 @@ from flask import g, url_for
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from desk_ui import words
 from desk_ui.acting import Action, perform
-from desk_ui.bulk import routes
+from desk_ui.bulk import routes, views
 from desk_ui.bulk.kinds import KINDS
 from desk_ui.permissions import actor
 from models import bulk_operations
@@ -45,5 +44,4 @@ def stop(area: str, operation_id: UUID) -> Response:
 def _stopped(operation: BulkOperation) -> str:
     if operation.finished_at != g.now:
         return _("It had ended already, so there was nothing to stop.")
-    done, left = words.number(operation.done), words.number(operation.left_out)
-    return _("Stopped: %(done)s were done, %(left)s were left as they were.", done=done, left=left)
+    return _("Stopped: %(counted)s.", counted=views.counted(operation))

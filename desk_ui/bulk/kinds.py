@@ -5,16 +5,19 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from flask import g
+from sqlalchemy.orm import Session
 
 from desk_ui import words
 from desk_ui.addresses import in_tenant
 from desk_ui.asking import Field
 from desk_ui.bulk.selecting import Selection
 from desk_ui.permissions import Permission
-from models.bulk_operations import Rows
+from models.bulk_operations import BulkOperation, Rows
 from models.bulk_running import Verb
 
 KINDS: dict[str, "Kind"] = {}
+
+Described = Mapping[str, Any]
 
 
 class Kind:
@@ -26,11 +29,14 @@ class Kind:
     endpoint: ClassVar[str]
     permission: ClassVar[Permission]
     tabs: ClassVar[frozenset[Any]]
+    columns: ClassVar[tuple[str, ...]]
 
     name: ClassVar[Any]
     one: ClassVar[Any]
     many: ClassVar[Any]
     every: ClassVar[Any]
+    ticked: ClassVar[Any]
+    still: ClassVar[Any]
     begun: ClassVar[Any]
     done_one: ClassVar[Any]
     done_many: ClassVar[Any]
@@ -51,6 +57,14 @@ class Kind:
         """The list's tab and filters in words."""
         raise NotImplementedError
 
+    def able(self, selection: Selection) -> Rows:
+        """Those chosen that are as they were shown, and to which it can be done. Raises `Invalid`."""
+        raise NotImplementedError
+
+    def lost(self, selection: Selection, most: int) -> Sequence[str]:
+        """What became of the first of the other chosen ones, each in one sentence."""
+        raise NotImplementedError
+
     def sample(self, rows: Rows) -> Sequence[str]:
         """The first few of them, each in one line."""
         raise NotImplementedError
@@ -59,7 +73,7 @@ class Kind:
         """What will happen, and whether it can be taken back."""
         raise NotImplementedError
 
-    def fields(self) -> Sequence[Field]:
+    def fields(self, number: int) -> Sequence[Field]:
         """What it needs to know beside the reason."""
         return ()
 
@@ -74,6 +88,14 @@ class Kind:
     def named(self, ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         """The rows with these ids that are still there: in words, and the address of their page."""
         raise NotImplementedError
+
+    def described(self, session: Session, tenant_id: int, ids: Sequence[Any]) -> Mapping[str, Described]:
+        """The values of `columns` for the rows with these ids that are still there, for a file."""
+        raise NotImplementedError
+
+    def further(self, operation: BulkOperation) -> str:
+        """What is to be said of an operation beside its counts; empty where there is nothing."""
+        return ""
 
     def as_id(self, row_id: str) -> UUID | int:
         """The id of an item's row, in whatever way the database writes it."""

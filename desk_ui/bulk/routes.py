@@ -1,6 +1,5 @@
 """Reading bulk operations: all of them, and one with what became of each of its rows."""
 
-from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from desk_ui import downloads
 from desk_ui.bulk import queries, views
-from desk_ui.bulk.kinds import KINDS
+from desk_ui.bulk.kinds import KINDS, Described
 from desk_ui.bulk.queries import Filters, Result, Results
 from desk_ui.downloads import Export, Found
 from desk_ui.htmx import partial, render_block
@@ -20,8 +19,6 @@ from models import bulk_operations
 from models.base import db
 from models.bulk_operations import MOST
 from models.clock import EPOCH
-
-COLUMNS = ("position", "row_id", "result", "reason", "at")
 
 
 @requires(Permission.SEE)
@@ -40,16 +37,14 @@ def show(operation_id: UUID) -> Any:
 
 @requires(Permission.SEE)
 def progress(operation_id: UUID) -> Any:
-    """How far an operation is, for a script; with its results once it has ended."""
+    """How far an operation is, for a script, with the results that stand on the page."""
     return progress_of(operation_id)
 
 
 def progress_of(operation_id: UUID) -> str:
     view = detail_of(operation_id)
     shown = render_block("bulk/one.html", "progress", view=view)
-    if view.is_running:
-        return shown
-    return shown + partial("#results", "outerHTML", render_block("bulk/one.html", "results", view=view))
+    return shown + partial("#results", "outerMorph", render_block("bulk/one.html", "results", view=view))
 
 
 def detail_of(operation_id: UUID) -> views.DetailView:
@@ -73,21 +68,22 @@ def export(operation_id: UUID, kind: str) -> Any:
     """Every result as a file."""
     operation = bulk_operations.get(db.session(), g.tenant.id, operation_id)
     wanted = downloads.asked(Results)
-    as_id = KINDS[operation.verb].as_id
+    kind_of, tenant_id = KINDS[operation.verb], g.tenant.id
 
     def read(session: Session, after: Cursor | None, most: int) -> Found:
         behind = int(str(after.id)) if after else 0
         found = queries.results(session, operation_id, wanted, behind, most)[:most]
-        return [(Cursor(EPOCH, one.position), _row(one, str(as_id(one.row_id)))) for one in found]
+        ids = [kind_of.as_id(one.row_id) for one in found]
+        known = kind_of.described(session, tenant_id, ids) if ids else {}
+        absent = dict.fromkeys(kind_of.columns)
+        rows = [_row(one, str(id), known.get(str(id), absent)) for one, id in zip(found, ids, strict=True)]
+        return [(Cursor(EPOCH, one.position), row) for one, row in zip(found, rows, strict=True)]
 
-    return downloads.answer(kind, Export(f"bulk-{operation_id}", COLUMNS, read))
+    columns = ("position", "row_id", *kind_of.columns, "result", "why", "at")
+    return downloads.answer(kind, Export(f"bulk-{operation_id}", columns, read))
 
 
-def _row(one: Result, id: str) -> Mapping[str, Any]:
-    return {
-        "position": one.position,
-        "row_id": id,
-        "result": one.state,
-        "reason": one.reason,
-        "at": one.at,
-    }
+def _row(one: Result, id: str, described: Described) -> Described:
+    """`why` is why it was not done; a follow-up's own `reason` stands among what is `described`."""
+    outcome = {"result": one.state, "why": one.reason, "at": one.at}
+    return {"position": one.position, "row_id": id, **described, **outcome}

@@ -1,6 +1,7 @@
 """Asking about many rows, and doing it: what was confirmed and no more, at once or by a worker."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from urllib.parse import parse_qsl
 
@@ -29,6 +30,8 @@ from models.transactions import after_commit, commit
 AT_ONCE = 100
 # More are confirmed by typing how many.
 UNTYPED = 100
+# So many of those that it can't be done to any more are named.
+SHOWN_LOST = 3
 
 
 def ask(kinds: Sequence[Kind]) -> Response:
@@ -50,6 +53,7 @@ def start(kind: Kind) -> Response:
             resource=("bulk", ""),
             act=partial(_begin, kind),
             done=partial(_done, kind),
+            warns=_is_partial,
             back=_back,
             ask=partial(_asked, kind),
         )
@@ -59,26 +63,29 @@ def start(kind: Kind) -> Response:
 def _asked(kind: Kind) -> Ask:
     try:
         selection = Selection.of(request.form, kind.verb.id)
-        rows = None if selection.is_empty else kind.rows(selection)
+        rows = _rows(kind, selection)
         number = _count(rows) if rows is not None else 0
+        lost = kind.lost(selection, SHOWN_LOST) if number < len(selection.chosen) else []
     except (Invalid, TooSlow) as fault:
         return _refused(kind, fault.detail)
     if rows is None:
         return _refused(kind, _("Nothing is selected. Tick the rows that you mean, or take all that match."))
     if number == 0:
-        return _refused(kind, _("None of them is left as you saw it. Reload the list and select again."))
+        why = _("None of them is left as you saw it. Reload the list and select again.")
+        return _refused(kind, " ".join([*lost, why]))
+    confirmed = number if selection.seen is not None else len(selection.chosen)
     return Ask(
         title=kind.on(number),
-        says=[_which(number, selection), *kind.says(number, selection)],
-        facts=[(_("List"), kind.narrowed(selection.query))],
+        says=[*_which(kind, number, selection, lost), *kind.says(number, selection)],
+        facts=[(_("Where"), kind.narrowed(selection.query))],
         sample=kind.sample(rows),
         rest=max(0, number - 5),
-        fields=[*kind.fields(), *_reason(), *_typed(number)],
+        fields=[*kind.fields(number), *_reason(number), *_typed(confirmed)],
         verb=kind.on(number),
         kind="danger",
         url=in_tenant(kind.endpoint),
         back=_list(kind),
-        hidden={**selection.hidden, "number": str(number)},
+        hidden={**selection.hidden, "number": str(confirmed)},
     )
 
 
@@ -98,22 +105,50 @@ def _count(rows: Rows) -> int:
         return bulk_operations.count(db.session(), rows)
 
 
-def _which(number: int, selection: Selection) -> str:
-    if selection.seen is None:
-        return _("Those that you selected. One that changed since you saw it is left as it is.")
+def _rows(kind: Kind, selection: Selection) -> Rows | None:
+    """What the question counts: of the chosen ones only those that it can still be done to."""
+    if selection.is_empty:
+        return None
+    return kind.able(selection) if selection.seen is None else kind.rows(selection)
+
+
+def _which(kind: Kind, number: int, selection: Selection, lost: Sequence[str]) -> list[str]:
+    if selection.seen is not None:
+        return [_of_all(number), _read_at(number, selection.seen)]
+    chosen = len(selection.chosen)
+    if number < chosen:
+        still = str(kind.still).format(words.number(number), words.number(chosen))
+        others = chosen - number - len(lost)
+        more = [_("The same is so of %(n)s more.", n=words.number(others))] if lost and others else []
+        return [still, *([" ".join([*lost, *more])] if lost else []), _meanwhile(number)]
+    which = _("The one that you selected.") if number == 1 else _("Those that you selected.")
+    return [f"{which} {_meanwhile(number)}"]
+
+
+def _meanwhile(number: int) -> str:
+    if number == 1:
+        return _("If it changes meanwhile, it is left as it is.")
+    return _("If one changes meanwhile, it is left as it is.")
+
+
+def _of_all(number: int) -> str:
     if number == MOST:
-        which = _("The first %(n)s that match.", n=words.number(MOST))
-    else:
-        which = _("All that match and did not change since the list was read.")
+        return _("The first %(n)s that match.", n=words.number(MOST))
+    if number == 1:
+        return _("The only one that matches and did not change since the list was read.")
+    return _("All that match and did not change since the list was read.")
+
+
+def _read_at(number: int, seen: datetime) -> str:
     return _(
-        "%(which)s Read at %(at)s; each is looked at again at its turn, and left as it is where it changed.",
-        which=which,
-        at=words.clock_with_seconds(selection.seen, g.zone),
+        "Read at %(at)s. %(meanwhile)s",
+        at=words.clock_with_seconds(seen, g.zone),
+        meanwhile=_meanwhile(number),
     )
 
 
-def _reason() -> list[Field]:
-    hint = _("It is kept in the audit, with each of them.")
+def _reason(number: int) -> list[Field]:
+    hint = _("It is kept in the audit.") if number == 1 else _("It is kept in the audit, with each of them.")
     return [Field("reason", _("Why"), longest=REASON_LENGTH, hint=hint)]
 
 
@@ -185,13 +220,22 @@ def _number(text: str, field: str, wanted: int | None = None) -> int:
 
 
 def _done(kind: Kind, operation: BulkOperation) -> str:
+    further = kind.further(operation)
     if operation.waiting:
-        return str(kind.begun).format(words.number(operation.requested))
+        return f"{str(kind.begun).format(words.number(operation.requested))} {further}".strip()
     said = kind.done(operation.done) if operation.done else _("Nothing was done.")
     if operation.not_done:
         said = _("%(said)s %(n)s could not be done.", said=said, n=words.number(operation.not_done))
+    said = f"{said} {further}".strip()
+    if _is_partial(operation):
+        # That page is where it leads to already.
+        return said
     link = Markup('<a href="%s">%s</a>') % (place_of(operation), _("Show the result"))
     return Markup("%s %s") % (said, link)
+
+
+def _is_partial(operation: BulkOperation) -> bool:
+    return operation.not_done > 0
 
 
 def _back(operation: BulkOperation | None) -> str:

@@ -56,12 +56,18 @@ def counted(operation: BulkOperation) -> str:
     found = [_("%(n)s done", n=words.number(operation.done))]
     for number, text in (
         (operation.not_done, _("%(n)s not done", n=words.number(operation.not_done))),
-        (operation.left_out, _("%(n)s left as they were", n=words.number(operation.left_out))),
+        (operation.left_out, _left(operation.left_out)),
         (operation.waiting, _("%(n)s to go", n=words.number(operation.waiting))),
     ):
         if number:
             found.append(text)
     return ", ".join(found)
+
+
+def _left(number: int) -> str:
+    if number == 1:
+        return _("1 left as it was")
+    return _("%(n)s left as they were", n=words.number(number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,13 @@ class DetailView:
 
     @property
     def over(self) -> int:
-        return self.operation.requested - self.operation.waiting
+        """How many had their turn: what was left out by a stop had none."""
+        return self.operation.done + self.operation.not_done
+
+    @cached_property
+    def further(self) -> str:
+        """What is to be said beside the counts once it has ended; read once, not each two seconds."""
+        return "" if self.is_running else self.kind.further(self.operation)
 
     @cached_property
     def facts(self) -> list[tuple[str, str]]:
@@ -177,11 +189,15 @@ class DetailView:
 
     @property
     def stop_url(self) -> str:
-        return self._at(f"{self.kind.area}.bulk_stop")
+        return self._here(f"{self.kind.area}.bulk_stop")
 
     @property
     def progress_url(self) -> str:
-        return self._at("bulk.progress")
+        return self._here("bulk.progress")
+
+    def _here(self, endpoint: str) -> str:
+        """An address that answers with the results which stand here."""
+        return self._at(endpoint, became=self.wanted.became, after=self.after or None)
 
     def export_url(self, kind: str) -> str:
         return self._at("bulk.export", kind=kind, became=self.wanted.became)

@@ -1,20 +1,23 @@
 """What can be done to many deliveries at once, in words, and the views that ask about it and do it."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
 from urllib.parse import parse_qsl
 from uuid import UUID
 
 from flask import g, url_for
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, not_, select
+from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
 
 from desk_ui import words
 from desk_ui.bulk import commands, starting
-from desk_ui.bulk.kinds import Kind, add
+from desk_ui.bulk.kinds import Described, Kind, add
 from desk_ui.bulk.selecting import Selection
 from desk_ui.deliveries import queries
 from desk_ui.deliveries.queries import Filters, Tab
-from desk_ui.deliveries.views import TABS, ListView
+from desk_ui.deliveries.views import ListView
 from desk_ui.listing import Asked
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, requires
@@ -22,9 +25,9 @@ from desk_ui.translating import gettext as _
 from desk_ui.translating import lazy_gettext as _l
 from models import delivery_bulk, endpoint_urls
 from models.base import db
-from models.bulk_operations import Rows
+from models.bulk_operations import BulkOperation, Rows
 from models.deliveries import Delivery, State
-from models.endpoints import WebhookEndpoint
+from models.endpoints import EndpointState, WebhookEndpoint
 from models.errors import Invalid
 from models.outbox import OutboxEvent
 
@@ -34,6 +37,7 @@ _BY = (Delivery.updated_at.desc(), Delivery.id.desc())
 
 class Rearm(Kind):
     area = "deliveries"
+    columns = ("event", "origin")
     permission = Permission.ACT_ON_DELIVERIES
     verb = delivery_bulk.REARM
     noun = "rearming"
@@ -42,6 +46,8 @@ class Rearm(Kind):
     name = _l("Re-arm deliveries")
     one, many = _l("Re-arm 1 delivery"), _l("Re-arm {} deliveries")
     every = _l("Re-arm all that match")
+    ticked = _l("Re-arm the ticked ones")
+    still = _l("{} of the {} selected can still be re-armed.")
     begun = _l("Re-arming {} deliveries.")
     done_one, done_many = _l("Re-armed 1 delivery."), _l("Re-armed {} deliveries.")
 
@@ -61,8 +67,41 @@ class Rearm(Kind):
         asked = Asked.of(Filters, dict(parse_qsl(query)), int)
         choices = queries.endpoint_choices(db.session(), g.tenant, asked.filters.receiver)
         view = ListView(asked, Page([], None), [], choices=choices)
-        tab = str(TABS[asked.filters.tab][0])
-        return ", ".join([tab, *(f"{name}: {value}" for name, value, _url in view.chips)])
+        return view.in_words
+
+    def able(self, selection: Selection) -> Rows:
+        return Rows(self.rows(selection).query.where(_as_shown(selection)), _BY)
+
+    def lost(self, selection: Selection, most: int) -> Sequence[str]:
+        query = (
+            select(OutboxEvent.event_type, WebhookEndpoint.url, WebhookEndpoint.state, Delivery.updated_at)
+            .join(OutboxEvent, OutboxEvent.id == Delivery.event_id)
+            .join(WebhookEndpoint, WebhookEndpoint.id == Delivery.endpoint_id)
+            .where(Delivery.tenant_id == g.tenant.id, selection.among(Delivery.id))
+            .where(not_(_as_shown(selection)))
+        )
+        found = db.session().execute(query.order_by(*_BY).limit(most))
+        return [_went(event, endpoint_urls.origin(url), state, at) for event, url, state, at in found]
+
+    def described(self, session: Session, tenant_id: int, ids: Sequence[Any]) -> Mapping[str, Described]:
+        query = (
+            select(Delivery.id, OutboxEvent.event_type, WebhookEndpoint.url)
+            .join(OutboxEvent, OutboxEvent.id == Delivery.event_id)
+            .join(WebhookEndpoint, WebhookEndpoint.id == Delivery.endpoint_id)
+            .where(Delivery.tenant_id == tenant_id, Delivery.id.in_(ids))
+        )
+        return {
+            str(id): {"event": event, "origin": endpoint_urls.origin(url)}
+            for id, event, url in session.execute(query)
+        }
+
+    def further(self, operation: BulkOperation) -> str:
+        waits = db.session().scalars(delivery_bulk.waiting_for_endpoints(operation)).one()
+        if not waits:
+            return ""
+        if waits == 1:
+            return _("1 waits until its endpoint, which is paused, is resumed.")
+        return _("%(n)s wait until their endpoints, which are paused, are resumed.", n=words.number(waits))
 
     def sample(self, rows: Rows) -> Sequence[str]:
         first = rows.first(SHOWN).subquery()
@@ -83,6 +122,12 @@ class Rearm(Kind):
         ]
 
     def says(self, number: int, selection: Selection) -> Sequence[str]:
+        if number == 1:
+            return [
+                _("It is sent at once, with its attempts as at first; to a paused endpoint it waits."),
+                _("Its receiver may have it already; then it gets it again, under the same webhook-id."),
+                _("It is left as it is if its endpoint was removed. Once sent, it can't be undone."),
+            ]
         return [
             _("Each is sent at once, with its attempts as at first; those to a paused endpoint wait."),
             _("A receiver may have taken one already; then it gets it again, under the same webhook-id."),
@@ -100,6 +145,18 @@ class Rearm(Kind):
             str(id): (event, url_for("deliveries.show", tenant=g.tenant.key, delivery_id=id))
             for id, event in db.session().execute(query)
         }
+
+
+def _as_shown(selection: Selection) -> ColumnElement[bool]:
+    return and_(Delivery.version == selection.version(Delivery.id), delivery_bulk.rearmable())
+
+
+def _went(event: str, origin: str, endpoint_state: str, at: datetime) -> str:
+    """What became of one that can't be re-armed any more."""
+    if endpoint_state == EndpointState.REMOVED:
+        return _("The endpoint of %(event)s, %(origin)s, was removed.", event=event, origin=origin)
+    when = words.distance(at, g.now)
+    return _("%(event)s to %(origin)s changed %(when)s.", event=event, origin=origin, when=when)
 
 
 REARM = Rearm()

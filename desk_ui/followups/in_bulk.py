@@ -7,17 +7,18 @@ from urllib.parse import parse_qsl
 from uuid import UUID
 
 from flask import g, url_for
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, and_, not_, select
+from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
 
 from desk_ui import local_time, words
 from desk_ui.asking import Field
 from desk_ui.bulk import commands, starting
-from desk_ui.bulk.kinds import Kind, add
+from desk_ui.bulk.kinds import Described, Kind, add
 from desk_ui.bulk.selecting import Selection
-from desk_ui.followups import queries, routes
+from desk_ui.followups import queries, refusals, routes
 from desk_ui.followups.queries import Filters, Scene, Tab
-from desk_ui.followups.views import TABS, ListView
+from desk_ui.followups.views import ListView
 from desk_ui.listing import Asked
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, requires
@@ -28,15 +29,17 @@ from models.bulk_operations import Rows
 from models.clock import iso, parse_time
 from models.errors import Invalid
 from models.followups import booking, in_bulk
-from models.followups.records import FollowUp
+from models.followups.records import REARMABLE, FollowUp, Status
 
 LATER = timedelta(hours=1)
 SHOWN = 5
 _OF = table_of(FollowUp).c
+_LOST = (_OF.customer, _OF.status, _OF.fired_at, _OF.updated_at, _OF.cancelled_by)
 
 
 class _OfFollowUps(Kind):
     area = "followups"
+    columns = ("customer", "reason")
     permission = Permission.ACT_ON_FOLLOWUPS
 
     def takes(self) -> ColumnElement[bool]:
@@ -53,11 +56,48 @@ class _OfFollowUps(Kind):
         query = query.where(_OF.tenant_id == g.tenant.id, selection.among(_OF.id))
         return Rows(query, _by(filters.tab))
 
+    def able(self, selection: Selection) -> Rows:
+        all_of = self.rows(selection)
+        return Rows(all_of.query.where(self._as_shown(selection)), all_of.by)
+
+    def _as_shown(self, selection: Selection) -> ColumnElement[bool]:
+        return and_(_OF.version == selection.version(_OF.id), self.takes())
+
+    def lost(self, selection: Selection, most: int) -> Sequence[str]:
+        query = select(*_LOST).where(
+            _OF.tenant_id == g.tenant.id, selection.among(_OF.id), not_(self._as_shown(selection))
+        )
+        found = db.session().execute(query.order_by(_OF.updated_at.desc(), _OF.id).limit(most))
+        return [self.went(*row) for row in found]
+
+    def went(self, customer: str, status: str, fired_at: datetime | None, at: datetime, by: str) -> str:
+        """What became of one that it can't be done to any more."""
+        said = {"customer": customer, "when": words.distance(fired_at or at, g.now), "who": by}
+        opted_out = refusals.with_opt_out(by)
+        if status == Status.CANCELLED and opted_out:
+            return _(
+                "%(customer)s was cancelled %(when)s: opted out by %(who)s.", **said | {"who": opted_out}
+            )
+        if status == Status.CANCELLED and by:
+            return _("%(customer)s was cancelled %(when)s by %(who)s.", **said)
+        return {
+            Status.CANCELLED: _("%(customer)s was cancelled %(when)s.", **said),
+            Status.FIRED: _("%(customer)s fired %(when)s.", **said),
+            Status.BLOCKED: _("%(customer)s was blocked %(when)s.", **said),
+            Status.PENDING: _("%(customer)s changed %(when)s.", **said),
+        }[Status(status)]
+
+    def described(self, session: Session, tenant_id: int, ids: Sequence[Any]) -> Mapping[str, Described]:
+        query = select(_OF.id, _OF.customer, _OF.reason).where(_OF.tenant_id == tenant_id, _OF.id.in_(ids))
+        return {
+            str(id): {"customer": customer, "reason": reason}
+            for id, customer, reason in session.execute(query)
+        }
+
     def narrowed(self, query: str) -> str:
         asked = Asked.of(Filters, dict(parse_qsl(query)))
         view = ListView(asked, Page([], None), [], scene=routes.scene_at_hand())
-        tab = str(TABS[asked.filters.tab][0])
-        return ", ".join([tab, *(f"{name}: {value}" for name, value, _url in view.chips)])
+        return view.in_words
 
     def sample(self, rows: Rows) -> Sequence[str]:
         first = rows.first(SHOWN).subquery()
@@ -107,6 +147,8 @@ class Cancel(_OfFollowUps):
     name = _l("Cancel follow-ups")
     one, many = _l("Cancel 1 follow-up"), _l("Cancel {} follow-ups")
     every = _l("Cancel all that match")
+    ticked = _l("Cancel the ticked ones")
+    still = _l("{} of the {} selected can still be cancelled.")
     begun = _l("Cancelling {} follow-ups.")
     done_one, done_many = _l("Cancelled 1 follow-up."), _l("Cancelled {} follow-ups.")
 
@@ -130,6 +172,8 @@ class Rearm(_OfFollowUps):
     name = _l("Re-arm follow-ups")
     one, many = _l("Re-arm 1 follow-up"), _l("Re-arm {} follow-ups")
     every = _l("Re-arm all that match")
+    ticked = _l("Re-arm the ticked ones")
+    still = _l("{} of the {} selected can still be re-armed.")
     begun = _l("Re-arming {} follow-ups.")
     done_one, done_many = _l("Re-armed 1 follow-up."), _l("Re-armed {} follow-ups.")
 
@@ -137,6 +181,12 @@ class Rearm(_OfFollowUps):
         return in_bulk.rearmable()
 
     def says(self, number: int, selection: Selection) -> Sequence[str]:
+        if number == 1:
+            return [
+                _("It is booked anew for the time below, and judged by the policy then."),
+                _("It is left as it is if it was booked again already, or if its customer opted out."),
+                _("What is booked can be cancelled until it fires."),
+            ]
         return [
             _("Each is booked anew for the time below, and judged by the policy then."),
             _("Left as they are: those booked again already, and those whose customer opted out."),
@@ -144,8 +194,15 @@ class Rearm(_OfFollowUps):
             *_by_itself(number),
         ]
 
-    def fields(self) -> Sequence[Field]:
+    def went(self, customer: str, status: str, fired_at: datetime | None, at: datetime, by: str) -> str:
+        if Status(status) in REARMABLE:
+            return _("%(customer)s was booked again already.", customer=customer)
+        return super().went(customer, status, fired_at, at, by)
+
+    def fields(self, number: int) -> Sequence[Field]:
         hint = _("In %(zone)s, at least 5 minutes ahead; the same for all of them.", zone=g.zone)
+        if number == 1:
+            hint = _("In %(zone)s, at least 5 minutes ahead.", zone=g.zone)
         at = local_time.typed(g.now + LATER, g.zone)
         return [Field("at", _("When"), kind="datetime-local", value=at, hint=hint)]
 

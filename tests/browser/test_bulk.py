@@ -161,7 +161,7 @@ def test_everything_works_as_plain_forms(desk, open_page, tenant):
         open_list(desk, page, tenant)
         expect(bar(page)).to_be_hidden()
         ticks(page).nth(0).check()
-        page.get_by_role("button", name="Cancel follow-ups").click()
+        page.get_by_role("button", name="Cancel the ticked ones").click()
         expect(page.get_by_role("heading", name="Cancel 1 follow-up")).to_be_visible()
         page.get_by_label("Why").fill(WHY)
         page.get_by_role("button", name="Cancel 1 follow-up").click()

@@ -1,5 +1,6 @@
 // Keys stand on what they press (`data-key`), so that an area only says there which it has: one key, or two after one
-// another. In a list, j and k move between the rows, x ticks one, and Enter opens it, since its link has the focus.
+// another. In a list, j and k move between the rows, x ticks one, with Shift all from the one ticked before, and Enter
+// opens it, since its link has the focus. While rows are ticked, b leads to what can be done, and Escape clears them.
 const SECOND_WITHIN = 1500;
 const WRITING = "textarea, select, [contenteditable], input:not([type=checkbox], [type=radio])";
 let firstKey = null;
@@ -34,13 +35,19 @@ function moveBy(step) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-function tickRow() {
+function tickRow(shiftKey) {
   const row = document.activeElement.closest("tr[id]");
   const box = row && row.querySelector("[data-tick]");
-  if (box) box.click();
+  if (box) box.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, shiftKey }));
 }
 
-const OF_LISTS = { j: () => moveBy(1), k: () => moveBy(-1), x: tickRow };
+const OF_LISTS = { j: () => moveBy(1), k: () => moveBy(-1), x: () => tickRow(false), X: () => tickRow(true), b: focusActs };
+
+// Before the menus hear of it, so that one that is open is closed and nothing else.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !takesKeys(event) || document.querySelector("details.menu[open]")) return;
+  if (isSelecting()) clearSelection();
+}, true);
 
 document.addEventListener("keydown", (event) => {
   if (["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;

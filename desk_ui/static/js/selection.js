@@ -46,11 +46,12 @@ function showSelection() {
   picked.hidden = !number;
   selecting.parentElement.classList.toggle("selecting", number > 0);
   write(said, allMeant ? inAll(said.dataset) : number === 1 ? said.dataset.one : filled(said.dataset.many, number));
-  const take = picked.querySelector("[data-take=all]");
+  const within = picked.querySelector("[data-within]"), take = picked.querySelector("[data-take=all]");
+  within.hidden = !allMeant;
   write(take, inAll(take.dataset));
   take.hidden = allMeant || isWhole(number);
   picked.querySelectorAll("[name=do]").forEach((button) => write(button, onButton(button.dataset, number)));
-  write(selecting.querySelector("[data-told]"), number ? said.textContent : "");
+  write(selecting.querySelector("[data-told]"), allMeant ? `${said.textContent}: ${within.textContent}` : number ? said.textContent : "");
   const head = document.querySelector("[data-tick-all]");
   if (!head) return;
   head.hidden = !all.length;
@@ -72,14 +73,32 @@ document.addEventListener("click", (event) => {
   if (tick) lastTicked = tick;
   const take = event.target.closest("[data-take]");
   if (!take) return;
-  const all = take.dataset.take === "all";
+  takeAll(take.dataset.take === "all");
+});
+
+function takeAll(all) {
   tickAll(all);
   allMeant = all;
   showSelection();
   // What was pressed is gone now.
   const next = all ? selecting.querySelector("[name=do]") : document.querySelector("[data-tick-all]");
   if (next) next.focus({ preventScroll: true });
-});
+}
+
+// For keys: to the first that can be done, and back to nothing selected, with the focus kept in the rows.
+function isSelecting() {
+  return selecting !== null && !selecting.querySelector("[data-picked]").hidden;
+}
+
+function focusActs() {
+  if (isSelecting()) selecting.querySelector("[name=do]").focus({ preventScroll: true });
+}
+
+function clearSelection() {
+  if (selecting.contains(document.activeElement)) return takeAll(false);
+  tickAll(false);
+  showSelection();
+}
 
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-tick-all]")) tickAll(event.target.checked);
