@@ -126,9 +126,13 @@ def test_all_that_match_are_done_by_a_worker_with_a_bar_that_ends(desk, open_pag
     desk.tell(book)
     with open_page() as page:
         open_list(desk, page, tenant)
+        top = page.locator("tbody tr").first.bounding_box()
         page.get_by_label("Select all rows of this page").check()
         bar(page).get_by_role("button", name="Select all 106 that match").click()
         expect(bar(page)).to_contain_text("All 106 that match")
+        # With the filters in words, on the one line that the bar is.
+        expect(bar(page)).to_contain_text("Pending")
+        assert page.locator("tbody tr").first.bounding_box() == top
         button = bar(page).get_by_role("button", name="Cancel 106 follow-ups")
         expect(button).to_be_focused()
         button.click()
@@ -148,6 +152,9 @@ def test_all_that_match_are_done_by_a_worker_with_a_bar_that_ends(desk, open_pag
         stop.focus()
         desk.tell(lambda session: bulk.go_on(session, operation, most=40))
         expect(progress).to_contain_text("40 done, 66 to go")
+        # The table goes along with the bar.
+        expect(page.locator("#results")).to_contain_text("Waiting")
+        expect(page.locator("#result-40")).to_contain_text("Done")
         # What is read again leaves the focus where it was.
         expect(stop).to_be_focused()
         stop.press("Enter")

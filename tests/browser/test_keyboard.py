@@ -148,6 +148,37 @@ def test_rows_are_moved_between_and_ticked_by_keys(desk, keyboard):
     expect(box).not_to_be_checked()
 
 
+def test_range_is_ticked_acted_on_and_cleared_by_keys(desk, keyboard):
+    for minutes in (6, 7, 8):
+        booked(desk, at=clock.now() + timedelta(minutes=minutes))
+    page = keyboard.page
+    page.goto(f"{desk.url}/acme/followups")
+    ticked, bar = page.locator("[data-tick]:checked"), page.locator("[data-picked]")
+    # Nothing is ticked, so there is nowhere to go to.
+    keyboard.press("j", "b")
+    keyboard.holds("tbody tr:first-child")
+    keyboard.press("x", "j", "j", "Shift+X")
+    expect(ticked).to_have_count(3)
+    keyboard.holds("tbody tr:nth-child(3)")
+    keyboard.press("b")
+    assert keyboard.focused() == "Cancel 3 follow-ups"
+    # What stands over the page goes first, then what is ticked.
+    keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(ticked).to_have_count(3)
+    summary = page.locator("details.menu.export summary")
+    summary.focus()
+    keyboard.press("Enter", "Escape")
+    expect(page.locator("details.menu[open]")).to_have_count(0)
+    expect(ticked).to_have_count(3)
+    keyboard.press("b", "Escape")
+    expect(ticked).to_have_count(0)
+    expect(bar).to_be_hidden()
+    keyboard.holds("thead")
+
+
 def test_keys_do_nothing_when_they_are_switched_off(desk, keyboard):
     page = keyboard.page
     page.goto(f"{desk.url}/keys")
