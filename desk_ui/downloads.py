@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
+from threading import BoundedSemaphore
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,9 @@ from models.base import db, read_only
 
 # Rows of one page; the second where the first takes too long, as a list shows no more either.
 PAGES = (1_000, 50)
+# One that is read slowly holds a thread for as long: most of a process's threads are left to the pages.
+AT_ONCE = 3
+_running = BoundedSemaphore(AT_ONCE)
 TYPES = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
 
 log = structlog.get_logger(__name__)
@@ -54,16 +58,44 @@ def answer(kind: str, export: Export) -> Response:
     A fault in the middle cuts the connection off, so that a browser calls the download failed, after a last
     line that says so to who has the file all the same. No transaction is open while a row is written out.
     """
-    pages = _pages(current_app._get_current_object(), export, g.now)  # type: ignore[attr-defined]
-    rows = chain(next(pages), chain.from_iterable(pages))
-    response = Response(_blocks(kind, export, rows), content_type=f"{TYPES[kind]}; charset=utf-8")
+    ended = _begun()
+    try:
+        pages = _pages(current_app._get_current_object(), export, g.now)  # type: ignore[attr-defined]
+        rows = chain(next(pages), chain.from_iterable(pages))
+    except BaseException:
+        ended()
+        raise
+    blocks = _until(ended, _blocks(kind, export, rows))
+    response = Response(blocks, content_type=f"{TYPES[kind]}; charset=utf-8")
     day = f"{g.now.astimezone(ZoneInfo(g.zone)):%Y-%m-%d}"
     response.headers["Content-Disposition"] = (
         f'attachment; filename="{g.tenant.key}-{export.name}-{day}.{kind}"'
     )
     # What stands between should pass on each block, and not wait for the whole.
     response.headers["X-Accel-Buffering"] = "no"
+    # Where it is not even begun to be read.
+    response.call_on_close(ended)
     return response
+
+
+def _begun() -> Callable[[], None]:
+    """Take one of the places for exports that run; what gives it back. Raises `TooSlow` if there is none."""
+    if not _running.acquire(blocking=False):
+        raise TooSlow(_("As many exports as can run at once are being written. Try again in a minute."))
+    held = [_running]
+
+    def end() -> None:
+        if held:
+            held.pop().release()
+
+    return end
+
+
+def _until(ended: Callable[[], None], blocks: Iterator[str]) -> Iterator[str]:
+    try:
+        yield from blocks
+    finally:
+        ended()
 
 
 def _pages(app: Flask, export: Export, now: datetime) -> Iterator[list[Mapping[str, Any]]]:

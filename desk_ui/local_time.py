@@ -1,5 +1,6 @@
 """Times as a browser's field gives them: without an offset, meant in the zone that the page names."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -44,6 +45,12 @@ def bound(value: str, zone: str) -> datetime:
 def typed(at: datetime, zone: str) -> str:
     """`at` as a field for a time in `zone` holds it, to the minute."""
     return f"{at.astimezone(ZoneInfo(zone)):%Y-%m-%dT%H:%M}"
+
+
+def shown_in(form: Mapping[str, str]) -> str | None:
+    """The zone in which a form was shown, if it says one that there is."""
+    given = form.get("shown_zone", "")
+    return given if given in zones() else None
 
 
 def choices() -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, or_
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from models.base import is_read_only, is_sqlite
@@ -94,8 +94,11 @@ def time_limit(session: Session, limit: timedelta) -> Iterator[None]:
         )
     try:
         yield
-    except OperationalError as error:
+    except DBAPIError as error:
+        # Whatever it is, nothing more can be said to the database in this transaction.
         rollback(session)
+        if not isinstance(error, OperationalError):
+            raise
         if sqlite and "interrupted" not in str(error.orig):
             raise
         if not sqlite and getattr(error.orig, "sqlstate", None) != "57014":

@@ -12,7 +12,7 @@ from flask_security.utils import logout_user
 from flask_wtf.csrf import CSRFProtect
 from werkzeug.wrappers import Response
 
-from desk_ui import words
+from desk_ui import local_time, words
 from desk_ui.addresses import local_path, outside_console, path_of
 from desk_ui.requests import READING, settings_of
 from models import accounts, audit, operators, text
@@ -208,7 +208,8 @@ def _enter_tenant(required: Requirement) -> None:
     if found is None:
         abort(404)
     g.tenant, g.role = found
-    g.zone = g.operator.timezone or g.tenant.timezone
+    # The times of a form are meant in the zone in which it was shown, whatever was chosen since.
+    g.zone = local_time.shown_in(request.form) or g.operator.timezone or g.tenant.timezone
     if session.get("tenant") != g.tenant.key:
         session["tenant"] = g.tenant.key
     reason = refusal(required.permission)

@@ -29,6 +29,8 @@ IMPORTER = Actor.operator("demo-import", "lead@demo.test")
 
 FIRST_CUSTOMER = 1_000
 UNDECLARED = "returns-desk"
+# Who never writes back, whatever comes of chance.
+SILENT = "c-1908"
 MOST_FIRED = 100_000
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
@@ -106,7 +108,7 @@ class _Story:
         for ago in (8, 4, 0):  # two sends without a word back: the third is held back
             at = self.now - ago * DAY - 2 * HOUR
             self.plan(
-                at - 5 * HOUR, self.book("billing", "c-1908", f"instalment of day {30 - ago}", 5 * HOUR)
+                at - 5 * HOUR, self.book("billing", SILENT, f"instalment of day {30 - ago}", 5 * HOUR)
             )
         self.plan(day - MINUTE, self.hear("c-1904", "Please remind me."))
         self.plan(
@@ -262,7 +264,7 @@ class _Story:
             if luck > 0.12:
                 failed = luck > 0.96
                 self.move(task, TaskStatus.FAILED if failed else TaskStatus.DONE, at + 2 * MINUTE)
-            if 0.3 < luck < 0.55:
+            if 0.3 < luck < 0.55 and task.customer != SILENT:
                 self.plan(at + luck * 3 * HOUR, self.answer(task.customer, task.agent, luck))
 
     def move(self, task: AgentTask, to: TaskStatus, at: datetime) -> None:

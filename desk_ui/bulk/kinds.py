@@ -11,6 +11,7 @@ from desk_ui import words
 from desk_ui.addresses import in_tenant
 from desk_ui.asking import Field
 from desk_ui.bulk.selecting import Selection
+from desk_ui.filters import Filters
 from desk_ui.permissions import Permission
 from models.bulk_operations import BulkOperation, Rows
 from models.bulk_running import Verb
@@ -30,6 +31,7 @@ class Kind:
     permission: ClassVar[Permission]
     tabs: ClassVar[frozenset[Any]]
     columns: ClassVar[tuple[str, ...]]
+    list_filters: ClassVar[type[Filters]]
 
     name: ClassVar[Any]
     one: ClassVar[Any]
@@ -52,6 +54,11 @@ class Kind:
     def rows(self, selection: Selection) -> Rows:
         """The rows of the tenant at hand that `selection` means. Raises `Invalid`."""
         raise NotImplementedError
+
+    def filters(self, selection: Selection) -> dict[str, str]:
+        """What narrows the list, as the operation keeps it. Raises `Invalid`."""
+        found: Filters = selection.filters(self.list_filters)
+        return found.as_params()
 
     def narrowed(self, query: str) -> str:
         """The list's tab and filters in words."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from urllib.parse import parse_qsl
 
 from flask import abort, current_app, g, make_response, request, url_for
 from flask_babel import gettext as _
@@ -15,7 +14,7 @@ from desk_ui.acting import Action, back_or, perform
 from desk_ui.addresses import in_tenant
 from desk_ui.asking import Ask, Field
 from desk_ui.bulk.kinds import Kind
-from desk_ui.bulk.selecting import Selection
+from desk_ui.bulk.selecting import MOST_CHOSEN, Selection
 from desk_ui.paging import TooSlow, time_limit
 from desk_ui.permissions import actor
 from desk_ui.requests import settings_of
@@ -85,8 +84,16 @@ def _asked(kind: Kind) -> Ask:
         kind="danger",
         url=in_tenant(kind.endpoint),
         back=_list(kind),
-        hidden={**selection.hidden, "number": str(confirmed)},
+        hidden={**_meant(selection, rows, number).hidden, "number": str(confirmed)},
     )
+
+
+def _meant(selection: Selection, rows: Rows, number: int) -> Selection:
+    """The selection that the question is about: where it is not too long, just these rows as they are now."""
+    if selection.seen is None or number > MOST_CHOSEN:
+        return selection
+    found = db.session().execute(rows.first(MOST_CHOSEN))
+    return Selection(selection.query, tuple((id, version) for id, version in found))
 
 
 def _refused(kind: Kind, why: str) -> Ask:
@@ -189,16 +196,12 @@ def _take_down(kind: Kind, selection: Selection, confirmed: int) -> BulkOperatio
                 reason=request.form.get("reason", "").strip(),
                 actor=actor(),
                 now=g.now,
-                filters=dict(_filters_of(selection)),
+                filters=kind.filters(selection),
                 options=options,
                 watermark=selection.seen,
             )
     except TooSlow as fault:
         raise Conflict(fault.detail) from fault
-
-
-def _filters_of(selection: Selection) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in parse_qsl(selection.query) if name != "after"]
 
 
 def _confirmed() -> int:

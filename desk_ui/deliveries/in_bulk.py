@@ -43,6 +43,7 @@ class Rearm(Kind):
     noun = "rearming"
     endpoint = "deliveries.bulk_rearm"
     tabs = frozenset({Tab.DEAD})
+    list_filters = Filters
     name = _l("Re-arm deliveries")
     one, many = _l("Re-arm 1 delivery"), _l("Re-arm {} deliveries")
     every = _l("Re-arm all that match")

@@ -1,6 +1,7 @@
 """What can be done to many follow-ups at once, in words, and the views that ask about it and do it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
@@ -41,6 +42,7 @@ class _OfFollowUps(Kind):
     area = "followups"
     columns = ("customer", "reason")
     permission = Permission.ACT_ON_FOLLOWUPS
+    list_filters = Filters
 
     def takes(self) -> ColumnElement[bool]:
         """The rows that the verb can be done to."""
@@ -51,7 +53,9 @@ class _OfFollowUps(Kind):
         if filters.tab not in self.tabs:
             raise Invalid("list", _("holds what this can't be done to"))
         if selection.seen is not None:
-            return matching(routes.scene_at_hand(), filters, selection.seen, self.takes())
+            # What became overdue since, by nothing but the time that passed, was not seen.
+            scene = replace(routes.scene_at_hand(), now=selection.seen)
+            return matching(scene, filters, selection.seen, self.takes())
         query = select(_OF.id, selection.version(_OF.id).label("version"))
         query = query.where(_OF.tenant_id == g.tenant.id, selection.among(_OF.id))
         return Rows(query, _by(filters.tab))

@@ -1,6 +1,6 @@
 """The sweep over due follow-ups: pick without locks, lock the contacts, then the records, then judge."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -49,6 +49,12 @@ class _Run:
     now: datetime
     limit: int
     counts: Counts
+    clock: Callable[[], datetime] | None = None
+
+    def go_on(self) -> None:
+        """Let the time be what it is now: what a chunk writes must not look older than the last one's."""
+        if self.clock is not None:
+            self.now = max(self.now, self.clock())
 
     @property
     def room(self) -> int:
@@ -59,14 +65,24 @@ class _Run:
         return SQLITE_CHUNK if is_sqlite(self.session) else CHUNK
 
 
-def fire_due(session: Session, *, declared: Declared, now: datetime, limit: int) -> Counts:
+def fire_due(
+    session: Session,
+    *,
+    declared: Declared,
+    now: datetime,
+    limit: int,
+    clock: Callable[[], datetime] | None = None,
+) -> Counts:
     """Fire, defer or block up to about `limit` due follow-ups of all tenants, in batches.
 
     Each (tenant, agent) gets an equal share of the limit, so that no backlog keeps another waiting; what one
     leaves goes to the others. A chunk that fails is done again one record at a time; a record that fails
     alone waits for its next attempt. Counts `fired`, `blocked`, `deferred`.
+
+    With a `clock`, each chunk is judged and written by the time at which it begins.
     """
-    run = _Run(session, declared, now, limit, Counts(own={"fired": 0, "blocked": 0, "deferred": 0}))
+    counts = Counts(own={"fired": 0, "blocked": 0, "deferred": 0})
+    run = _Run(session, declared, now, limit, counts, clock)
     deferrals.forget_outdated(session, declared)
     commit(session, "followups.fire.begin")
     claimed = True
@@ -114,6 +130,7 @@ def _fire_chunk(run: _Run, pair: Pair, agents: Sequence[str], size: int) -> int:
 
 
 def _claim_and_fire(run: _Run, pair: Pair, agents: Sequence[str], size: int) -> int:
+    run.go_on()
     customers = list(dict.fromkeys(_pick(run.session, pair, run.now, size)))
     if not customers:
         return 0

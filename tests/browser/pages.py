@@ -6,12 +6,13 @@ from playwright.sync_api import Locator, Page, expect
 class FollowUps:
     """The list."""
 
-    def __init__(self, page: Page, url: str) -> None:
+    def __init__(self, page: Page, url: str, tenant: str = "acme") -> None:
         self.page = page
         self.url = url
+        self.tenant = tenant
 
     def open(self, query: str = "") -> "FollowUps":
-        self.page.goto(f"{self.url}/acme/followups{query}")
+        self.page.goto(f"{self.url}/{self.tenant}/followups{query}")
         return self
 
     def row(self, customer: str) -> Locator:

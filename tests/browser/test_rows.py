@@ -29,7 +29,7 @@ SPILLS = """() => [...document.querySelectorAll('.list tbody tr')].flatMap((row)
 
 @pytest.fixture(scope="module")
 def filled(desk):
-    acme = desk.tenant()
+    acme = desk.tenant("shown")
     desk.tell(lambda session: demo.fill(session, acme, now=clock.now()))
     stranded = select(AgentTask.id).where(AgentTask.tenant_id == acme.id).order_by(AgentTask.id)
 
@@ -48,10 +48,10 @@ def filled(desk):
 @SIZES
 def test_each_word_of_a_state_has_room(desk, open_page, filled, size):
     with open_page(viewport=size) as page:
-        desk.sign_in(page)
+        desk.sign_in(page, "lead@shown.test")
         seen = set()
         for tab in ("pending", "overdue", "blocked", "fired", "cancelled", "fired&task=unfinished"):
-            FollowUps(page, desk.url).open(f"?tab={tab}")
+            FollowUps(page, desk.url, "shown").open(f"?tab={tab}")
             seen |= {word.strip() for word in page.locator(".list td.s .state").all_inner_texts()}
             assert page.evaluate(SPILLS) == [], tab
         assert {"Pending", "Blocked", "Fired", "Cancelled", "Not taken", "Not finished"} <= seen
@@ -65,8 +65,8 @@ def test_exact_time_takes_the_place_of_the_relative_one_alone(desk, open_page, f
         lambda session: transitions.cancel(session, filled.id, followup.id, actor=SETTER_UP, now=clock.now())
     )
     with open_page() as page:
-        desk.sign_in(page)
-        row = FollowUps(page, desk.url).open("?tab=cancelled&customer=c-beside").row("c-beside")
+        desk.sign_in(page, "lead@shown.test")
+        row = FollowUps(page, desk.url, "shown").open("?tab=cancelled&customer=c-beside").row("c-beside")
         cell, tall = row.locator("td.w"), row.bounding_box()["height"]
         expect(cell.locator("time")).to_be_visible()
         for point in (cell.hover, row.get_by_role("link").first.focus):
@@ -81,8 +81,8 @@ def test_exact_time_takes_the_place_of_the_relative_one_alone(desk, open_page, f
 @SIZES
 def test_number_of_the_navigation_leads_to_its_lines(desk, open_page, filled, size):
     with open_page(viewport=size) as page:
-        desk.sign_in(page)
-        FollowUps(page, desk.url).open()
+        desk.sign_in(page, "lead@shown.test")
+        FollowUps(page, desk.url, "shown").open()
         page.locator("#needs-followups a").click()
-        page.wait_for_url("**/acme#need-followups")
+        page.wait_for_url("**/shown#need-followups")
         expect(page.locator("#need-followups")).to_be_in_viewport()

@@ -146,7 +146,7 @@ def test_overview_leads_to_what_needs_a_person(desk, open_page, overdue, scripts
         expect(number).to_have_text("1 needs a person" if scripts else "")
         page.get_by_role("link", name=re.compile("Show it ?: Follow-up is overdue")).click()
         expect(page.get_by_role("link", name="c-1042", exact=True)).to_be_visible()
-        page.get_by_role("button", name="Cancel").first.click()
+        page.get_by_role("button", name="Cancel the follow-up to c-1042").click()
         expect(page.locator("[data-toast]")).to_contain_text("Cancelled")
         expect(number).to_have_text("")
 

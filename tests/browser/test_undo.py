@@ -1,5 +1,6 @@
 """Taking a cancel back, and two operators on one row, in a real browser, with and without scripts."""
 
+import re
 from datetime import timedelta
 from itertools import count
 
@@ -119,3 +120,40 @@ def test_two_operators_are_not_on_the_same_row_unawares(desk, open_page, scripts
         expect(second.get_by_text("You are on it,")).to_be_visible()
         first.reload()
         expect(first.get_by_text("second@acme.test is on it,")).to_be_visible()
+
+
+def test_the_page_says_that_it_is_too_late_and_its_times_go_on(desk, open_page):
+    followup = booked(desk)
+    with open_page() as page:
+        page.clock.install()
+        desk.sign_in(page)
+        FollowUps(page, desk.url).open(f"?customer={followup.customer}").cancel(followup.customer)
+        expect(page.locator("[data-toast]").get_by_role("button", name="Undo")).to_be_visible()
+        page.goto(f"{desk.url}/acme/followups/{followup.id}")
+        expect(page.locator("#undo")).to_contain_text("s)")
+        page.clock.run_for(40_000)
+        expect(page.locator("#undo")).to_have_text(re.compile("^Too late to undo"))
+        expect(page.get_by_text(re.compile("Cancelled [34][0-9] s ago by"))).to_be_visible()
+        expect(page.locator(".timeline").get_by_text(re.compile("^[34][0-9] s ago$")).first).to_be_visible()
+
+
+def test_paper_says_whose_list_it_is_which_filters_and_who_is_on_it(desk, open_page):
+    followup = overdue(desk)
+    with open_page() as page:
+        desk.sign_in(page)
+        page.goto(f"{desk.url}/acme/followups/{followup.id}")
+        page.get_by_role("button", name="I'm on it").click()
+        expect(page.get_by_text("You are on it,")).to_be_visible()
+        FollowUps(page, desk.url).open(f"?tab=overdue&customer={followup.customer}")
+        on = page.locator("[data-on-paper]")
+        expect(on).to_have_text("you,")
+        expect(page.locator("main > .on-paper").first).to_be_hidden()
+        page.emulate_media(media="print")
+        expect(page.locator("main > .on-paper").first).to_be_visible()
+        expect(page.locator("main > .on-paper").first).to_have_text("Tenant acme")
+        expect(page.get_by_text(f"Customer: {followup.customer}", exact=True)).to_be_visible()
+        page.screenshot(path="/tmp/f4_print.png")
+        shown = on.evaluate(
+            "(one) => [getComputedStyle(one).fontSize, getComputedStyle(one, '::after').content]"
+        )
+        assert shown == ["0px", '"lead@acme.test,"']

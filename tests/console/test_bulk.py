@@ -48,7 +48,7 @@ def confirmed(visitor, question, *, htmx=False, **given):
 
 
 def confirmed_all(visitor, question, **given):
-    form = next(one for one in question.forms if one.fields.get("all") and one.fields.get("number"))
+    form = next(one for one in question.forms if one.fields.get("number"))
     return visitor.press(form, **{"reason": WHY, **given})
 
 
@@ -145,7 +145,22 @@ def test_all_that_match_leaves_what_changed_since_the_list_was_read(desk, acme, 
     assert statuses(desk) == ["cancelled", "cancelled", "pending"]
 
 
-def test_time_that_the_form_claims_is_never_later_than_now(desk, acme, lead):
+def test_what_matches_only_since_the_question_is_left_as_it_is(desk, acme, lead):
+    first, _second = book(desk, acme, 2)
+    question = asked(lead, every=True)
+    # The number stays the same: one comes, and one goes.
+    late = desk.followup(acme, customer="late")
+    desk.tell(
+        lambda session: transitions.cancel(session, acme.id, first.id, actor=SETTER_UP, now=clock.now())
+    )
+    answer = confirmed_all(lead, question)
+    assert desk.read(acme, late.id).status == Status.PENDING
+    assert statuses(desk) == ["cancelled", "cancelled", "pending"]
+    assert "1 could not be done" in lead.follow(answer).text
+
+
+def test_time_that_the_form_claims_is_never_later_than_now(desk, acme, lead, monkeypatch):
+    monkeypatch.setattr(starting, "MOST_CHOSEN", 0)
     book(desk, acme, 1)
     form = lead.open(LIST).form("/followups/bulk")
     question = lead.press(form, all="1", do="cancellation", seen="2999-01-01T00:00:00Z")
@@ -169,6 +184,7 @@ def test_more_than_were_confirmed_are_not_done_but_asked_about_anew(desk, acme, 
 
 
 def test_over_100_are_done_by_a_worker_when_their_number_was_typed(desk, acme, lead, monkeypatch):
+    monkeypatch.setattr(starting, "MOST_CHOSEN", 2)
     monkeypatch.setattr(starting, "UNTYPED", 2)
     monkeypatch.setattr(starting, "AT_ONCE", 2)
     book(desk, acme, 3)
@@ -582,3 +598,28 @@ def test_deliveries_are_left_to_those_who_may_send_them(visitor, desk, acme, dea
     for path in ("", "/rearming"):
         answer = marketer.client.post(f"/acme/deliveries/bulk{path}", data={"csrf_token": token})
         assert answer.status_code == 403
+
+
+def test_what_the_list_does_not_know_is_not_kept(desk, acme, lead):
+    book(desk, acme, 1)
+    page = lead.open(LIST)
+    form = page.form("/followups/bulk")
+    question = lead.press(form, do="cancellation", row=ticks(page), list="zz=%00&agent=store-support")
+    answer = confirmed(lead, question)
+    assert answer.status == 303
+    [operation] = desk.tell(lambda session: list(session.scalars(select(BulkOperation))))
+    assert operation.filters == {"agent": "store-support"}
+
+
+def test_times_are_meant_in_the_zone_in_which_they_were_asked_for(desk, acme, lead):
+    [one] = book(desk, acme, 1)
+    desk.tell(lambda session: transitions.cancel(session, acme.id, one.id, actor=SETTER_UP, now=clock.now()))
+    question = asked(lead, f"{LIST}?tab=cancelled", do="rearming")
+    at = (clock.now() + timedelta(hours=20)).replace(second=0, microsecond=0)
+    profile = lead.open("/profile")
+    lead.press(profile.form("/profile/timezone"), timezone="Asia/Tokyo")
+    confirmed(lead, question, at=f"{at:%Y-%m-%dT%H:%M}")
+    [again] = desk.tell(
+        lambda session: list(session.scalars(select(FollowUp).where(FollowUp.status == "pending")))
+    )
+    assert again.at == at

@@ -117,7 +117,7 @@ def test_cancel_is_refused_when_the_row_moved_since_it_was_shown(desk, acme, lea
     )
     page = lead.press(form, htmx=True)
     assert page.status == 409
-    assert re.search(r"Rescheduled (now|\d+ s ago) by tests, so nothing was done\.", page.text)
+    assert re.search(r"Rescheduled (just now|\d+ s ago) by tests, so nothing was done\.", page.text)
     assert desk.read(acme, followup.id).status == "pending"
     # The row that came with the refusal can be acted on as it is now.
     assert lead.press(page.form("/cancellation"), htmx=True).status == 200
@@ -140,7 +140,9 @@ def test_cancel_is_not_found_when_the_row_is_unknown_or_another_tenants(desk, ac
     for id in (theirs.id, uuid4()):
         form.action = f"{LIST}/{id}/cancellation"
         page = lead.press(form)
-        answers.append((page.status, page.text.replace(page.headers["X-Request-ID"], "")))
+        text = page.text.replace(page.headers["X-Request-ID"], "")
+        # The next run comes nearer meanwhile.
+        answers.append((page.status, re.sub(r"in \d+ s\b", "", text)))
     assert answers[0] == answers[1]
     assert answers[0][0] == 404
     assert desk.read(other, theirs.id).status == "pending"

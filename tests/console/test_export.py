@@ -277,3 +277,16 @@ def test_menu_says_how_many_match_when_they_are_counted(desk, acme, lead):
     block = lead.block(f"{LIST}/counts")
     assert 'hx-target="#matching"' in block.html and "All 3 that match, in this order" in block.text
     assert "The 1 that matches" in lead.block(f"{LIST}/counts?customer=c-1").text
+
+
+def test_no_more_run_at_once_than_leave_threads_to_the_pages(desk, acme, lead):
+    desk.followup(acme)
+    path = f"{LIST}/export.csv"
+    running = [lead.client.get(path) for _ in range(downloads.AT_ONCE)]
+    refused = lead.client.get(path)
+    assert refused.status_code == 503 and "As many exports as can run at once" in refused.text
+    running[0].close()
+    again = lead.client.get(path)
+    assert again.status_code == 200
+    for answer in (again, *running[1:]):
+        answer.close()
