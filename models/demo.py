@@ -107,9 +107,7 @@ class _Story:
         self.plan(day, self.take(twins))
         for ago in (8, 4, 0):  # two sends without a word back: the third is held back
             at = self.now - ago * DAY - 2 * HOUR
-            self.plan(
-                at - 5 * HOUR, self.book("billing", SILENT, f"instalment of day {30 - ago}", 5 * HOUR)
-            )
+            self.plan(at - 5 * HOUR, self.book("billing", SILENT, f"instalment of day {30 - ago}", 5 * HOUR))
         self.plan(day - MINUTE, self.hear("c-1904", "Please remind me."))
         self.plan(
             day, self.take([self.record("billing", "c-1904", text, hour) for text in REASONS["billing"]])

@@ -152,7 +152,6 @@ def test_paper_says_whose_list_it_is_which_filters_and_who_is_on_it(desk, open_p
         expect(page.locator("main > .on-paper").first).to_be_visible()
         expect(page.locator("main > .on-paper").first).to_have_text("Tenant acme")
         expect(page.get_by_text(f"Customer: {followup.customer}", exact=True)).to_be_visible()
-        page.screenshot(path="/tmp/f4_print.png")
         shown = on.evaluate(
             "(one) => [getComputedStyle(one).fontSize, getComputedStyle(one, '::after').content]"
         )
