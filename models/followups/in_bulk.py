@@ -86,7 +86,9 @@ def _moved(fault: Conflict, now: datetime) -> Conflict:
 def became(row: FollowUp, now: datetime) -> str:
     """`Fired 3 s before its turn came.`: as true later as when it is written."""
     passed = max(0, int((now - (row.fired_at or row.updated_at)).total_seconds()))
-    size, unit = next(((size, unit) for size, unit in _UNITS if passed >= size), (1, "s"))
+    if not passed:
+        return f"{_ENDED[Status(row.status)]} just before its turn came."
+    size, unit = next((size, unit) for size, unit in _UNITS if passed >= size)
     return f"{_ENDED[Status(row.status)]} {passed // size} {unit} before its turn came."
 
 

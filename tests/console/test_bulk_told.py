@@ -59,7 +59,7 @@ def test_question_counts_and_lists_only_those_that_it_can_still_be_done_to(desk,
     assert "c-1 changed just now." in question.text
     # Each that was selected has its outcome, also those of which was told already.
     page = lead.follow(confirmed(lead, question))
-    assert "1 done, 2 not done" in page.text and "before its turn came." in page.text
+    assert "1 done, 2 not done" in page.text and "Cancelled just before its turn came." in page.text
 
 
 def test_question_names_the_first_that_are_gone_and_counts_the_others(desk, acme, lead):
