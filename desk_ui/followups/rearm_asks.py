@@ -11,7 +11,7 @@ from desk_ui import local_time, words
 from desk_ui.asking import Ask, Field
 from desk_ui.followups import asked, customers, foretelling, refusals
 from desk_ui.followups.asks import about, back, facts, hidden, of_the_time
-from desk_ui.followups.detail import gate_lines
+from desk_ui.followups.gates import gate_lines
 from desk_ui.followups.queries import Row, Scene
 from models.base import db
 from models.followups import booking
