@@ -19,6 +19,8 @@ from models.tenants import Tenant
 from models.transactions import commit
 from tests.conftest import T
 from tests.plans.watching import Large, Work, assert_goes_by
+from tests.support.filled import fill_once
+from tests.support.plans import analyze
 
 pytestmark = pytest.mark.slow
 
@@ -34,12 +36,10 @@ CADENCES = [Cadence(name, EVERY) for name in NAMES]
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def filled(request: pytest.FixtureRequest) -> Iterator[int]:
     database = request.getfixturevalue(f"{request.param}_database")
-    database.reset()
+    fill_once(database, "schedule", fill)
     with database.app.app_context():
-        tenant_id = fill()
-        with db.engine.connect() as connection:
-            connection.exec_driver_sql("ANALYZE")
-            connection.commit()
+        tenant_id = tenants.get(db.session(), None).id
+        db.session.rollback()
         yield tenant_id
         db.session.remove()
         database.reset()
@@ -52,8 +52,8 @@ def large(filled: int) -> Iterator[Large]:
         yield Large(connection, filled, LARGE)
 
 
-def fill() -> int:
-    """Runs with their slots and a fault each, all over but the last of each sweep; the tenant's id."""
+def fill() -> None:
+    """Runs of `platform` with their slots and a fault each, all over but the last of each sweep."""
     session = db.session()
     tenant_id = tenants.get(session, None).id
     other = {"key": "other", "name": "t", "timezone": "UTC", "features": {}, "created_at": T}
@@ -67,7 +67,7 @@ def fill() -> int:
     leases = [{"name": name, "holder": "x", "run_id": 0, "expires_at": T} for name in NAMES]
     session.connection().execute(db.metadata.tables["sweep_lease"].insert(), leases)
     commit(session, "tests.plans.schedule")
-    return tenant_id
+    analyze(session)
 
 
 def _name(number: int) -> str:
