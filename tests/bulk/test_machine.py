@@ -164,7 +164,7 @@ def test_bulk_work_accounts_for_each_row_whatever_happens(session):
     run_state_machine_as_test(
         BulkMachine,
         settings=settings(
-            max_examples=20,
+            max_examples=12,
             stateful_step_count=30,
             deadline=None,
             derandomize=True,

@@ -251,7 +251,7 @@ def test_followups_keep_their_promises_whatever_happens(session):
     run_state_machine_as_test(
         FollowUpsMachine,
         settings=settings(
-            max_examples=30,
+            max_examples=20,
             stateful_step_count=40,
             deadline=None,
             derandomize=True,
