@@ -26,7 +26,6 @@ os.environ.setdefault("SECRET_KEY", "a-secret-key-for-the-tests-only")
 from jobs.app import make_app
 from models.base import db
 from tests.support import postgres
-from tests.support.filled import FOLDER
 
 T = datetime(2031, 8, 14, 12, 0, tzinfo=UTC)
 SERVER, NO_SERVER = "DESK_TEST_POSTGRES", "unused"
@@ -64,8 +63,6 @@ def pytest_collection_finish() -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """One PostgreSQL server for all workers, started by the process that leads them."""
-    if not hasattr(config, "workerinput"):
-        os.environ[FOLDER] = _servers.enter_context(tempfile.TemporaryDirectory(prefix="desk-filled-"))
     if SERVER not in os.environ and not config.option.collectonly:
         os.environ[SERVER] = _servers.enter_context(postgres.server())
 

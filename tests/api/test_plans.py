@@ -26,7 +26,6 @@ from models.outbox import OutboxEvent
 from models.tenants import Tenant
 from models.transactions import commit
 from tests.conftest import T
-from tests.support.filled import fill_once
 from tests.support.plans import analyze, assert_uses_index, without
 
 pytestmark = pytest.mark.slow
@@ -37,21 +36,17 @@ ROWS = 100_000
 def large(request):
     """A database with 100,000 rows of each kind: two tenants, and in each filter a rare value."""
     database = request.getfixturevalue(f"{request.param}_database")
-    fill_once(database, "api", _fill_all)
+    database.reset()
     with database.app.app_context():
+        with db.engine.begin() as connection:
+            _fill(connection)
         with db.session.session_factory() as session:
+            while outbox.assign_positions(session, 10_000):
+                commit(session, "tests.create")
+            analyze(session)
             yield session
         db.session.remove()
         db.engine.dispose()
-
-
-def _fill_all():
-    with db.engine.begin() as connection:
-        _fill(connection)
-    with db.session.session_factory() as session:
-        while outbox.assign_positions(session, 10_000):
-            commit(session, "tests.create")
-        analyze(session)
 
 
 def _fill(connection):

@@ -24,8 +24,6 @@ from models.transactions import commit
 from tests.conftest import T
 from tests.plans.watching import Large, Work, assert_goes_by
 from tests.support.create import API
-from tests.support.filled import fill_once
-from tests.support.plans import analyze
 
 pytestmark = pytest.mark.slow
 
@@ -46,10 +44,12 @@ NOW = T + 400 * DAY
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def filled(request: pytest.FixtureRequest) -> Iterator[int]:
     database = request.getfixturevalue(f"{request.param}_database")
-    fill_once(database, "plans", fill)
+    database.reset()
     with database.app.app_context():
-        tenant_id = tenants.get(db.session(), "t2").id
-        db.session.rollback()
+        tenant_id = fill()
+        with db.engine.connect() as connection:
+            connection.exec_driver_sql("ANALYZE")
+            connection.commit()
         yield tenant_id
         db.session.remove()
         database.reset()
@@ -62,8 +62,8 @@ def large(filled: int) -> Iterator[Large]:
         yield Large(connection, filled, LARGE)
 
 
-def fill() -> None:
-    """The rows, all of the tenant `t2`."""
+def fill() -> int:
+    """The rows, and the id of the tenant that has them all."""
     session = db.session()
     names = [{"key": f"t{n}", "name": "t", "timezone": "UTC", "features": {}, "created_at": T} for n in "123"]
     session.execute(db.metadata.tables["tenant"].insert(), names)
@@ -78,7 +78,7 @@ def fill() -> None:
             serial = func.pg_get_serial_sequence(table, "id")
             session.execute(select(func.setval(serial, ROWS)))
     commit(session, "tests.plans")
-    analyze(session)
+    return tenant_id
 
 
 def _followup(number: int, tenant_id: int) -> dict[str, Any]:

@@ -19,8 +19,6 @@ from models.tenants import Tenant
 from models.transactions import commit
 from tests.conftest import T
 from tests.plans.watching import Large, Work, assert_goes_by
-from tests.support.filled import fill_once
-from tests.support.plans import analyze
 
 pytestmark = pytest.mark.slow
 
@@ -36,10 +34,12 @@ CADENCES = [Cadence(name, EVERY) for name in NAMES]
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def filled(request: pytest.FixtureRequest) -> Iterator[int]:
     database = request.getfixturevalue(f"{request.param}_database")
-    fill_once(database, "schedule", fill)
+    database.reset()
     with database.app.app_context():
-        tenant_id = tenants.get(db.session(), None).id
-        db.session.rollback()
+        tenant_id = fill()
+        with db.engine.connect() as connection:
+            connection.exec_driver_sql("ANALYZE")
+            connection.commit()
         yield tenant_id
         db.session.remove()
         database.reset()
@@ -52,8 +52,8 @@ def large(filled: int) -> Iterator[Large]:
         yield Large(connection, filled, LARGE)
 
 
-def fill() -> None:
-    """Runs of `platform` with their slots and a fault each, all over but the last of each sweep."""
+def fill() -> int:
+    """Runs with their slots and a fault each, all over but the last of each sweep; the tenant's id."""
     session = db.session()
     tenant_id = tenants.get(session, None).id
     other = {"key": "other", "name": "t", "timezone": "UTC", "features": {}, "created_at": T}
@@ -67,7 +67,7 @@ def fill() -> None:
     leases = [{"name": name, "holder": "x", "run_id": 0, "expires_at": T} for name in NAMES]
     session.connection().execute(db.metadata.tables["sweep_lease"].insert(), leases)
     commit(session, "tests.plans.schedule")
-    analyze(session)
+    return tenant_id
 
 
 def _name(number: int) -> str:
