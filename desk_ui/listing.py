@@ -184,9 +184,14 @@ class Listing(Generic[F, R]):
         return ()
 
     @cached_property
+    def signs(self) -> Mapping[Any, str]:
+        """The sign of each row of the page, by its id."""
+        return {row.id: self.sign_of(row) for row in self.page.rows}  # type: ignore[attr-defined]
+
+    @cached_property
     def sign(self) -> str:
         """Changes with anything that the list shows; what a refresh asks by."""
-        rows = [f"{row.id} {self.sign_of(row)}" for row in self.page.rows]  # type: ignore[attr-defined]
+        rows = (f"{id} {sign}" for id, sign in self.signs.items())
         return refreshing.sign(*rows, self.page.following, *self.all_notes, *self.beside)
 
     def answer(self, template: str, **context: Any) -> Response:

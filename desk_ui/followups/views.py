@@ -243,7 +243,7 @@ class ListView(Listing[Filters, Row]):
         """Of the fired ones on this page, the tasks that want looking at."""
         return asked.wanting(db.session(), self.scene, self.page.rows)
 
-    @property
+    @cached_property
     def unfinished(self) -> frozenset[UUID]:
         """The fired ones on this page whose task waits for too long."""
         return frozenset(id for id, task in self.tasks.items() if task.status in UNFINISHED)
@@ -274,7 +274,7 @@ class ListView(Listing[Filters, Row]):
             "whole": self._for_both(at, row),
             "aside": self._asides[row.id],
             "again": self.again.get(row.id, ""),
-            "v": self.sign_of(row),
+            "v": self.signs[row.id],
             "customer": row.customer,
             "reason": row.reason,
             "agent": row.agent,
