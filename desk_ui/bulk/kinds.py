@@ -1,5 +1,6 @@
 """What can be done in bulk, as the console offers it: each area has its kinds, in its own words."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
@@ -21,7 +22,7 @@ KINDS: dict[str, "Kind"] = {}
 Described = Mapping[str, Any]
 
 
-class Kind:
+class Kind(ABC):
     """One verb over the rows of one list. `noun` names it in addresses; in words, `{}` is the number."""
 
     verb: ClassVar[Verb]
@@ -51,34 +52,34 @@ class Kind:
         """`Cancelled 12 follow-ups.`"""
         return str(self.done_one) if number == 1 else str(self.done_many).format(words.number(number))
 
+    @abstractmethod
     def rows(self, selection: Selection) -> Rows:
         """The rows of the tenant at hand that `selection` means. Raises `Invalid`."""
-        raise NotImplementedError
 
     def filters(self, selection: Selection) -> dict[str, str]:
         """What narrows the list, as the operation keeps it. Raises `Invalid`."""
         found: Filters = selection.filters(self.list_filters)
         return found.as_params()
 
+    @abstractmethod
     def narrowed(self, query: str) -> str:
         """The list's tab and filters in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def able(self, selection: Selection) -> Rows:
         """Those chosen that are as they were shown, and to which it can be done. Raises `Invalid`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lost(self, selection: Selection, most: int) -> Sequence[str]:
         """What became of the first of the other chosen ones, each in one sentence."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sample(self, rows: Rows) -> Sequence[str]:
         """The first few of them, each in one line."""
-        raise NotImplementedError
 
+    @abstractmethod
     def says(self, number: int, selection: Selection) -> Sequence[str]:
         """What will happen, and whether it can be taken back."""
-        raise NotImplementedError
 
     def fields(self, number: int) -> Sequence[Field]:
         """What it needs to know beside the reason."""
@@ -92,13 +93,13 @@ class Kind:
         """Those options as the page of the operation tells them."""
         return ()
 
+    @abstractmethod
     def named(self, ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         """The rows with these ids that are still there: in words, and the address of their page."""
-        raise NotImplementedError
 
+    @abstractmethod
     def described(self, session: Session, tenant_id: int, ids: Sequence[Any]) -> Mapping[str, Described]:
         """The values of `columns` for the rows with these ids that are still there, for a file."""
-        raise NotImplementedError
 
     def further(self, operation: BulkOperation) -> str:
         """What is to be said of an operation beside its counts; empty where there is nothing."""

@@ -10,9 +10,10 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from desk_ui.followups import queries
-from desk_ui.followups.queries import Entry, Row
+from desk_ui.followups.queries import Entry
 from desk_ui.paging import MOST_COUNTED
-from models.audit import AuditEvent, Result
+from models.audit import AuditEvent
+from models.audit_reading import last_success
 from models.followups.records import AgentTask, Contact, ContactState, FollowUp, Status, TaskStatus
 from models.tenants import Tenant
 
@@ -62,39 +63,14 @@ def opted_out_because(session: Session, tenant: Tenant, contact: Contact | None)
     """The reason kept with the last opt-out of `contact`, while that stands."""
     if contact is None or contact.state != ContactState.REVOKED:
         return None
-    return session.scalars(
-        select(AuditEvent.purpose)
-        .where(
-            AuditEvent.tenant_id == tenant.id,
-            AuditEvent.resource_type == "contact",
-            AuditEvent.resource_id == str(contact.id),
-            AuditEvent.action == "contact.revoked",
-            AuditEvent.result == Result.SUCCESS.value,
-        )
-        .order_by(AuditEvent.at.desc(), AuditEvent.id.desc())
-        .limit(1)
-    ).first()
+    revoked = AuditEvent.action == "contact.revoked"
+    event = last_success(session, tenant.id, ("contact", str(contact.id)), revoked)
+    return event.purpose if event else None
 
 
 def _count(session: Session, query: Select[Any]) -> int:
     capped = query.limit(MOST_COUNTED + 1).subquery()
     return session.scalars(select(func.count()).select_from(capped)).one()
-
-
-def pending_twin(session: Session, tenant: Tenant, row: Row) -> UUID | None:
-    """A pending follow-up of the same agent, customer and reason, which a booking would refuse to repeat."""
-    return session.scalars(
-        select(FollowUp.id)
-        .where(
-            FollowUp.tenant_id == tenant.id,
-            FollowUp.customer == row.customer,
-            FollowUp.status == Status.PENDING.value,
-            FollowUp.agent == row.agent,
-            FollowUp.reason == row.reason,
-        )
-        .order_by(FollowUp.at, FollowUp.id)
-        .limit(1)
-    ).first()
 
 
 def rearmed_as(session: Session, tenant: Tenant, followup_id: UUID) -> Again | None:

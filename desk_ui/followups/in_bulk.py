@@ -1,5 +1,6 @@
 """What can be done to many follow-ups at once, in words, and the views that ask about it and do it."""
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -44,9 +45,9 @@ class _OfFollowUps(Kind):
     permission = Permission.ACT_ON_FOLLOWUPS
     list_filters = Filters
 
+    @abstractmethod
     def takes(self) -> ColumnElement[bool]:
         """The rows that the verb can be done to."""
-        raise NotImplementedError
 
     def rows(self, selection: Selection) -> Rows:
         filters: Filters = selection.filters(Filters)

@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 from desk_ui import filters, local_time
 from desk_ui.paging import MOST_COUNTED, ROWS, Cursor, Page, TooSlow, time_limit
 from jobs.schedule import sweeps
-from models.audit import AuditEvent, Result
+from models.audit import AuditEvent
+from models.audit_reading import last_success
 from models.base import table_of
 from models.declarations import Declared
 from models.followups.policy import policy_of
@@ -283,19 +284,9 @@ def timeline(session: Session, tenant: Tenant, followup_id: UUID) -> list[Entry]
 
 def last_change(session: Session, tenant: Tenant, followup_id: UUID) -> Entry | None:
     """The newest audit event by which one follow-up changed."""
-    event = session.scalars(
-        select(AuditEvent)
-        .where(
-            AuditEvent.tenant_id == tenant.id,
-            AuditEvent.resource_type == "followup",
-            AuditEvent.resource_id == str(followup_id),
-            AuditEvent.result == Result.SUCCESS.value,
-            # Who is on it changes nothing of itself.
-            AuditEvent.action.not_in(("followup.taken_on", "followup.let_go")),
-        )
-        .order_by(AuditEvent.at.desc(), AuditEvent.id.desc())
-        .limit(1)
-    ).one_or_none()
+    # Who is on it changes nothing of itself.
+    of_itself = AuditEvent.action.not_in(("followup.taken_on", "followup.let_go"))
+    event = last_success(session, tenant.id, ("followup", str(followup_id)), of_itself)
     return entry_of(event) if event else None
 
 

@@ -27,7 +27,7 @@ def rearm(row: Row, scene: Scene) -> Ask:
     first = booking.get(db.session(), scene.tenant.id, row.id)
     foresight = foresee(db.session(), first, declared=scene.declared, now=scene.now, at=at, consents=True)
     free = _free_at(foresight, at)
-    twin = customers.pending_twin(db.session(), scene.tenant, row)
+    twin = booking.pending_twin(db.session(), scene.tenant.id, row)
     task, _history = asked.task_of(db.session(), scene.tenant, first)
     refusal = refusals.to_rearm(row, foresight.contact, task)
     refusal = refusal or (refusals.pending_already() if twin else None)

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy.orm import Session, aliased
 
 from models import audit, outbox, text
 from models.actors import Actor
@@ -89,7 +89,7 @@ def book(
     # Asked again under the contact's lock: another process may have booked the same meanwhile.
     if id is not None and (known := find(session, tenant.id, id)) is not None:
         return _repeated(known, followup, arm_given=arm is not None), False
-    prior = pending_twin(session, followup)
+    prior = pending_twin(session, followup.tenant_id, followup)
     if prior is not None:
         raise AlreadyPending(str(prior))
     session.add(followup)
@@ -134,19 +134,37 @@ def _repeated(known: FollowUp, given: FollowUp, *, arm_given: bool) -> FollowUp:
     return known
 
 
-def pending_twin(session: Session, followup: FollowUp) -> UUID | None:
+class _Promise(Protocol):
+    """What two follow-ups have in common of which only one may be pending."""
+
+    @property
+    def agent(self) -> str: ...
+    @property
+    def customer(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+
+
+def pending_twin(session: Session, tenant_id: int, promise: _Promise) -> UUID | None:
+    """A pending follow-up of the same agent, customer and reason, which a booking would refuse to repeat."""
     return session.scalars(
         select(FollowUp.id)
         .where(
-            FollowUp.tenant_id == followup.tenant_id,
-            FollowUp.customer == followup.customer,
+            FollowUp.tenant_id == tenant_id,
+            FollowUp.customer == promise.customer,
             FollowUp.status == Status.PENDING,
-            FollowUp.agent == followup.agent,
-            FollowUp.reason == followup.reason,
+            FollowUp.agent == promise.agent,
+            FollowUp.reason == promise.reason,
         )
         .order_by(FollowUp.at, FollowUp.id)
         .limit(1)
     ).first()
+
+
+def booked_again(tenant_id: object, followup_id: object) -> ColumnElement[bool]:
+    """Whether the follow-up with this id, a value or a column, was booked again since."""
+    made = aliased(FollowUp)
+    return exists().where(made.tenant_id == tenant_id, made.rearmed_from == followup_id)
 
 
 def _record(

@@ -3,8 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, exists, select
-from sqlalchemy.orm import aliased
+from sqlalchemy import ColumnElement, select
 
 from models.bulk_running import Verb, Work
 from models.clock import parse_time
@@ -24,12 +23,7 @@ def cancellable() -> ColumnElement[bool]:
 def rearmable() -> ColumnElement[bool]:
     """The rows that a re-arming of many takes: those that ended so, and were not booked again since."""
     over = FollowUp.status.in_(sorted(status.value for status in REARMABLE))
-    return over & ~_again(FollowUp.tenant_id, FollowUp.id)
-
-
-def _again(tenant_id: object, followup_id: object) -> ColumnElement[bool]:
-    made = aliased(FollowUp)
-    return exists().where(made.tenant_id == tenant_id, made.rearmed_from == followup_id)
+    return over & ~booking.booked_again(FollowUp.tenant_id, FollowUp.id)
 
 
 def _cancel(work: Work) -> None:
@@ -53,11 +47,12 @@ def _cancel(work: Work) -> None:
 def _rearm(work: Work) -> None:
     """Book one again for the time that holds for all of them."""
     first = UUID(work.row_id)
-    if work.session.scalar(select(_again(work.tenant.id, first))):
-        raise Conflict("It was booked again already.")
     row = booking.get(work.session, work.tenant.id, first)
     if contacts.lock(work.session, work.tenant.id, row.customer) is None:
         raise Conflict("There is no consent on record. Re-arm it alone, which asks about that.")
+    # Behind the lock, which whoever books it again holds until that is committed.
+    if work.session.scalar(select(booking.booked_again(work.tenant.id, first))):
+        raise Conflict("It was booked again already.")
     try:
         transitions.rearm(
             work.session,

@@ -3,11 +3,12 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import exists, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models.actors import Actor, ActorType
-from models.audit import AuditEvent, Result
+from models.audit import AuditEvent
+from models.audit_reading import last_success
 from models.declarations import Declared
 from models.errors import Conflict, DeskError, OptedOut
 from models.followups import booking, contacts
@@ -106,28 +107,17 @@ def _length(passed: timedelta) -> str:
 
 def _was_by_hand(session: Session, followup: FollowUp) -> bool:
     """Whether a person cancelled it, and it alone: not with an opt-out, and not among many."""
-    event = session.scalars(
-        select(AuditEvent)
-        .where(
-            AuditEvent.tenant_id == followup.tenant_id,
-            AuditEvent.resource_type == "followup",
-            AuditEvent.resource_id == str(followup.id),
-            AuditEvent.action == "followup.cancelled",
-            AuditEvent.result == Result.SUCCESS.value,
-        )
-        .order_by(AuditEvent.at.desc(), AuditEvent.id.desc())
-        .limit(1)
-    ).one_or_none()
+    cancelled = AuditEvent.action == "followup.cancelled"
+    event = last_success(session, followup.tenant_id, ("followup", str(followup.id)), cancelled)
     if event is None or event.actor_type != ActorType.OPERATOR or "bulk" in event.detail:
         return False
     return event.purpose not in {"opted_out", "cancel_all"}
 
 
 def _is_booked_again(session: Session, followup: FollowUp) -> bool:
-    again = exists().where(FollowUp.tenant_id == followup.tenant_id, FollowUp.rearmed_from == followup.id)
-    return bool(session.scalar(select(again)))
+    return bool(session.scalar(select(booking.booked_again(followup.tenant_id, followup.id))))
 
 
 def _is_pending(session: Session, followup: FollowUp) -> bool:
     """Whether the same waits already, booked by another way."""
-    return booking.pending_twin(session, followup) is not None
+    return booking.pending_twin(session, followup.tenant_id, followup) is not None
