@@ -11,6 +11,7 @@ from desk_ui.followups import customers
 from desk_ui.followups.queries import Row, Scene
 from models.base import db
 from models.declarations import Declared
+from models.followups import booking
 from models.followups.records import Contact, FollowUp
 from tests.console.test_plans import many
 
@@ -86,7 +87,7 @@ def works(session, scene, tenant):
         "contacts": lambda: queries.contacts(session, tenant, LIMIT),
         "by arm": lambda: queries.by_arm(session, tenant, "agent-3", ["schedule", "B"], LIMIT),
         "waiting": lambda: customers.waiting(session, tenant, thin.customer),
-        "twin": lambda: customers.pending_twin(session, tenant, thin),
+        "twin": lambda: booking.pending_twin(session, tenant.id, thin),
         "rearmed": lambda: customers.rearmed_as(session, tenant, thin.id),
     }
 
