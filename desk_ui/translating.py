@@ -3,7 +3,7 @@
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from flask import Flask, g, has_app_context
+from flask import Flask, g
 from flask_babel import get_locale, get_translations
 from flask_babel.speaklater import LazyString
 from markupsafe import Markup
@@ -25,12 +25,14 @@ def lazy_gettext(text: str) -> Any:
 
 def catalogue() -> Any:
     """The translations of the request at hand; outside one, those that change nothing."""
-    if not has_app_context():
+    # Asked for hundreds of times a page, nearly always after the first.
+    try:
+        return g.catalogue
+    except AttributeError:
+        g.catalogue = found = get_translations()
+        return found
+    except RuntimeError:
         return get_translations()
-    found = g.get("catalogue")
-    if found is None:
-        found = g.catalogue = get_translations()
-    return found
 
 
 def language() -> str:

@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response
 from desk_ui import asking, local_time, words
 from desk_ui.acting import Action, back_or, perform, version_shown
 from desk_ui.asking import Ask
-from desk_ui.followups import asks, customers, offers, queries, rearm_asks, routes, views
+from desk_ui.followups import asks, customers, marking, offers, queries, rearm_asks, routes, views
 from desk_ui.followups.foretelling import at_its_time
 from desk_ui.htmx import render_block
 from desk_ui.listing import Asked
@@ -264,7 +264,7 @@ def _at_its_time(row: FollowUp) -> str:
 
 def _refused(row: queries.Row, fault: Conflict, cannot: str) -> str:
     last = queries.last_change(db.session(), g.tenant, row.id)
-    return views.why_refused(row, fault, routes.scene_at_hand(), last, cannot)
+    return marking.why_refused(row, fault, routes.scene_at_hand(), last, cannot)
 
 
 def _shown(followup_id: UUID) -> str:

@@ -25,10 +25,12 @@ from desk_ui.followups import (
 )
 from desk_ui.followups.asked import Task
 from desk_ui.followups.gates import GateLine, gate_lines
+from desk_ui.followups.marking import mark
 from desk_ui.followups.queries import Filters, Row, Scene, Tab
-from desk_ui.followups.views import TABS, Mark, mark
+from desk_ui.followups.views import TABS
 from desk_ui.handling import marks
 from desk_ui.handling.marks import Hand, On
+from desk_ui.marks import Mark
 from desk_ui.offering import Offer
 from desk_ui.paging import place
 from desk_ui.refreshing import Watch
@@ -67,7 +69,7 @@ class DetailView:
         wants = self.task.wants(self.scene.now - self.attention_after) if self.task else None
         if wants:
             return Mark("half", "warn", wants)
-        return mark(self.row, overdue=self.thin.overdue, held=self.thin.held or self.scene.paused)
+        return mark(self.row.status, overdue=self.thin.overdue, held=self.thin.held or self.scene.paused)
 
     @property
     def task_state(self) -> str:
