@@ -192,7 +192,8 @@ class Listing(Generic[F, R]):
     def sign(self) -> str:
         """Changes with anything that the list shows; what a refresh asks by."""
         rows = (f"{id} {sign}" for id, sign in self.signs.items())
-        return refreshing.sign(*rows, self.page.following, *self.all_notes, *self.beside)
+        around = refreshing.sign(self.page.following, *self.all_notes, *self.beside)
+        return refreshing.sign_of_facts(*rows, around)
 
     def answer(self, template: str, **context: Any) -> Response:
         """The list's page, or for a refresh its part `list` where it changed."""

@@ -8,6 +8,7 @@ from flask import Flask, Response, current_app, g, request
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from desk_ui import translating
 from models import clock, context, declarations
 from models.base import db, read_only
 from models.settings import Settings
@@ -36,6 +37,7 @@ def _begin() -> None:
     g.request_scope = ExitStack()
     token = context.request_id.set(g.request_id)
     g.request_scope.callback(context.request_id.reset, token)
+    g.request_scope.enter_context(translating.one_language())
     # Machines that ask for the health must get their answer where the database is away.
     if request.endpoint != "static" and request.blueprint != "health":
         declarations.refresh(db.session(), settings_of(current_app).config_file, g.now)

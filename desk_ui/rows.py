@@ -17,10 +17,11 @@ class Shape:
     """A row as drawn with slots. To draw each of fifty rows anew takes most of a page's time."""
 
     def __init__(self, drawn: str) -> None:
-        self._parts = str(drawn).split(_EDGE)
-        slots = self._parts[1::2]
+        parts = str(drawn).split(_EDGE)
+        slots = parts[1::2]
         self._names = list(dict.fromkeys(slots))
         self._places = [self._names.index(name) for name in slots]
+        self._form = "%s".join(part.replace("%", "%%") for part in parts[::2])
 
     def filled(self, values: Mapping[str, object]) -> str:
         """The row with its `values` as texts, escaped all at once; what is markup belongs to the shape."""
@@ -28,6 +29,4 @@ class Shape:
         texts = str.split(escape(_EDGE.join(given)), _EDGE)
         if len(texts) != len(given):
             texts = [str(escape(text)) for text in given]
-        parts = self._parts.copy()
-        parts[1::2] = [texts[place] for place in self._places]
-        return "".join(parts)
+        return self._form % tuple([texts[place] for place in self._places])

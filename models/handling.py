@@ -3,9 +3,21 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String, delete, select
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    ForeignKey,
+    Index,
+    Select,
+    String,
+    any_,
+    bindparam,
+    delete,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -99,11 +111,22 @@ def of(session: Session, tenant_id: int, resource_type: str, ids: Collection[str
     """The marks on the resources `ids`, at most a page of them, by id; for one that needs nobody, history."""
     if not ids:
         return {}
-    own = table_of(Handling).c
-    query = select(own.resource_id, own.operator_id, own.operator, own.at).where(
-        own.tenant_id == tenant_id, own.resource_type == resource_type, own.resource_id.in_(ids)
+    found = session.execute(
+        _of(is_sqlite(session)), {"tenant": tenant_id, "type": resource_type, "ids": list(ids)}
     )
-    return {id: Mark(*mark) for id, *mark in session.execute(query)}
+    return {id: Mark(*mark) for id, *mark in found}
+
+
+@cache
+def _of(on_sqlite: bool) -> Select[Any]:
+    """The statement of `of`, made once, since every list asks; where there are arrays, the ids are one."""
+    own = table_of(Handling).c
+    if on_sqlite:
+        among: ColumnElement[bool] = own.resource_id.in_(bindparam("ids", expanding=True))
+    else:
+        among = own.resource_id == any_(bindparam("ids", type_=ARRAY(String)))
+    query = select(own.resource_id, own.operator_id, own.operator, own.at)
+    return query.where(own.tenant_id == bindparam("tenant"), own.resource_type == bindparam("type"), among)
 
 
 def marked(session: Session, tenant_id: int) -> dict[str, list[str]]:
