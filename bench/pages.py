@@ -196,7 +196,7 @@ def served(url: str) -> Iterator[tuple[str, str]]:
         tempfile.TemporaryDirectory() as folder,
         processes.running(Path(folder), url, None, SECRET_KEY=KEY) as running,
     ):
-        running.desk("web", "--port", str(port))
+        running.installed("web", "--port", str(port))
         eventually(lambda: _answers(here), within=60, what="the web process answers")
         with httpx.Client(base_url=here) as client:
             link = sign_in_link(url)

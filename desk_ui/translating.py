@@ -16,6 +16,11 @@ _at_hand: ContextVar[Any] = ContextVar("catalogue", default=None)
 _words: WeakKeyDictionary[Any, dict[str, Markup]] = WeakKeyDictionary()
 
 
+class _Later(LazyString):  # type: ignore[misc]
+    # Else an abstract class, which asks this of all that it holds, translates its words while it is defined.
+    __isabstractmethod__ = False
+
+
 def gettext(text: str, **values: Any) -> str:
     """`text` in the request's language, with `values` put in."""
     found: str = catalogue().ugettext(text)
@@ -24,7 +29,7 @@ def gettext(text: str, **values: Any) -> str:
 
 def lazy_gettext(text: str) -> Any:
     """The same for a constant: translated each time that it is shown."""
-    return LazyString(gettext, text)
+    return _Later(gettext, text)
 
 
 def catalogue() -> Any:

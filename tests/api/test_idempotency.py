@@ -1,16 +1,18 @@
 import json
-import subprocess
-import sys
+import os
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import select, update
 
+from desk_ui import create_app
 from models import idempotency
 from models.audit import AuditEvent
 from models.followups.records import FollowUp
 from models.idempotency import KeptAnswer
+from models.settings import from_env
 from models.transactions import commit
+from tests.support import forks, processes
 from tests.support.api import on_sqlite, read
 
 BOOKING = {"agent": "a", "customer": "c", "at": "+6h", "reason": "r"}
@@ -81,40 +83,22 @@ def test_imports_take_a_key_too(api):
     assert api.post("/followups/import", data=b"other\n", headers=KEY).status_code == 422
 
 
-RACER = """
-import sys, time
-from desk_ui import create_app
-from models.settings import from_env
-import os
-secret, start = sys.argv[1], float(sys.argv[2])
-client = create_app(from_env(os.environ)).test_client()
-headers = {"Authorization": f"Bearer {secret}"}
-client.get("/api/v1/tenant", headers=headers)
-while time.time() < start:
-    pass
-answer = client.post("/api/v1/followups", headers={**headers, "Idempotency-Key": "race"},
-    json={"agent": "a", "customer": "c", "at": "+6h", "reason": "r"})
-print(answer.status_code, answer.headers.get("Idempotency-Replayed", "first"), answer.get_json()["id"])
-"""
+def book(ready, secret):
+    """What one of two that give the same key at once is answered."""
+    client = create_app(from_env(os.environ)).test_client()
+    headers = {"Authorization": f"Bearer {secret}"}
+    client.get("/api/v1/tenant", headers=headers)
+    ready()
+    answer = client.post("/api/v1/followups", headers=headers | {"Idempotency-Key": "race"}, json=BOOKING)
+    return answer.status_code, answer.headers.get("Idempotency-Replayed", "first"), answer.get_json()["id"]
 
 
 @pytest.mark.slow
 def test_same_key_from_two_processes_at_once_has_one_effect(api, app, session, database, tmp_path):
-    import os
-    import time
-
     session.rollback()
-    env = {**os.environ, "DATABASE_URL": database.url, "DESK_VAR": str(tmp_path)}
-    env["DESK_CONFIG"] = str(tmp_path / "desk.toml")
-    start = str(time.time() + 8)
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACER, api.secret, start], env=env, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    answers = sorted(racer.communicate(timeout=60)[0].splitlines()[-1].split() for racer in racers)
-    assert [answer[:2] for answer in answers] == [["201", "first"], ["201", "true"]]
+    env = processes.environment(tmp_path, database.url)
+    answers = sorted(forks.together([(book, (api.secret,))] * 2, env=env, folder=tmp_path))
+    assert [answer[:2] for answer in answers] == [(201, "first"), (201, "true")]
     assert answers[0][2] == answers[1][2]
     assert len(read(session, select(FollowUp.id))) == 1
     assert len(read(session, select(AuditEvent.id).where(AuditEvent.action == "followup.scheduled"))) == 1

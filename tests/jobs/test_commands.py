@@ -152,7 +152,7 @@ class up:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        process = started.desk("up", "--no-demo", "--port", str(port))
+        process = started.installed("up", "--no-demo", "--port", str(port))
         eventually(lambda: "Ctrl-C stops" in process.output(), within=UP_WITHIN_S, what="desk up ready")
         return started, process, f"http://127.0.0.1:{port}"
 

@@ -14,6 +14,7 @@ from models.followups.records import AgentTask
 from models.outbox import OutboxEvent
 from models.sweeps import SweepSlot
 from tests.conftest import SERVER, Database
+from tests.jobs import own_processes
 from tests.jobs.conftest import Engine, running
 from tests.support import postgres
 from tests.support.waiting import eventually
@@ -50,7 +51,7 @@ def test_run_is_closed_and_next_does_the_work_when_worker_is_killed_in_the_middl
     followup = engine.book_due()
     engine.processes.desk("scheduler")
     held = tmp_path / "held"
-    worker = engine.processes.python("-m", "tests.jobs.holding_worker", str(held))
+    worker = engine.processes.fork(own_processes.hold_runs, str(held))
     eventually(held.exists, what="the run began")
     horse = int(held.read_text())
     worker.kill()
@@ -66,10 +67,13 @@ def test_run_is_closed_and_next_does_the_work_when_worker_is_killed_in_the_middl
 def test_run_is_closed_at_once_when_its_process_is_killed_under_a_living_worker(engine: Engine, tmp_path):
     engine.processes.desk("scheduler")
     held = tmp_path / "held"
-    engine.processes.python("-m", "tests.jobs.holding_worker", str(held))
+    worker = engine.processes.fork(own_processes.hold_runs, str(held))
     eventually(held.exists, what="the run began")
     psutil.Process(int(held.read_text())).send_signal(signal.SIGKILL)
     closed = eventually(lambda: [run for run in engine.runs() if run.status == "error"])
+    assert worker.is_alive
+    # It would wait for its next run to end.
+    worker.kill()
     assert "its process was killed (signal 9)" in closed[0].error
 
 
@@ -144,7 +148,7 @@ def _client(engine: Engine) -> redis.Redis:
 
 def test_late_sweep_is_told_once_when_no_worker_runs_it(sqlite_engine: Engine):
     # No worker: whatever the two schedulers enqueue stays where it is.
-    schedulers = [sqlite_engine.processes.desk("scheduler") for _ in range(2)]
+    schedulers = [sqlite_engine.processes.fork(own_processes.tell_soon) for _ in range(2)]
     query = select(OutboxEvent.payload).where(OutboxEvent.event_type == "attention.needed")
 
     def told() -> list[str]:

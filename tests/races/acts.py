@@ -1,19 +1,17 @@
-"""One contender in a process of its own: `python -m tests.races.acts JSON`.
-
-It says `ready` when all is loaded, waits for a line on its input, acts, and prints what came of it.
-"""
+"""What the contenders of a race do, each in a process of its own."""
 
 import json
-import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from datetime import timedelta
-from importlib import import_module
+from io import StringIO
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from desk_ui.cli import main
 from jobs.app import make_app
 from jobs.bulk import VERBS
 from models import (
@@ -207,11 +205,13 @@ def take_on(session: Session, tenant: Tenant, given: list[Any]) -> list[str]:
     return each(session, ids, act)
 
 
-def desk(session: Session, _tenant: Tenant, arguments: list[str]) -> None:
-    from desk_ui.cli import main
-
+def desk(session: Session, _tenant: Tenant, arguments: list[str]) -> Any:
+    """What the command says, as JSON."""
     session.rollback()
-    main(arguments, standalone_mode=False)
+    with redirect_stdout(StringIO()) as said:
+        main(arguments, standalone_mode=False)
+    lines = said.getvalue().splitlines()
+    return json.loads(lines[-1]) if lines else None
 
 
 ACTS: dict[str, Callable[[Session, Tenant, Any], Any]] = {
@@ -232,15 +232,12 @@ ACTS: dict[str, Callable[[Session, Tenant, Any], Any]] = {
     "stop_bulk": stop_bulk,
 }
 
-if __name__ == "__main__":
-    name, given = json.loads(sys.argv[1])
-    if name == "desk":
-        import_module("desk_ui.cli.processes")
+
+def contend(ready: Callable[[], None], name: str, given: Any) -> Any:
+    """Do the act `name` when all stand ready; what came of it, as JSON has it."""
     with make_app(settings()).app_context():
         tenant = tenants.get(db.session(), "acme")
         db.session.execute(text("SELECT 1"))
         db.session.rollback()
-        print("ready", flush=True)  # noqa: T201
-        sys.stdin.readline()
-        answer = ACTS[name](db.session(), tenant, given)
-        print(json.dumps(answer))  # noqa: T201
+        ready()
+        return ACTS[name](db.session(), tenant, given)

@@ -48,9 +48,9 @@ def test_schedule_keeps_its_word_when_redis_is_away_in_the_middle(database: Data
 
 def start(engine: Engine) -> None:
     for _ in range(2):
-        engine.processes.desk("scheduler")
+        engine.processes.installed("scheduler")
     for queue in ("sweeps", "runs", "delivery"):
-        engine.processes.desk("worker", "--queue", queue)
+        engine.processes.installed("worker", "--queue", queue)
     eventually(lambda: len(engine.runs()) >= 1, within=60, what="the first run")
 
 

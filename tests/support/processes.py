@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.redis import die_with_parent
+from tests.support import commands
+from tests.support.forks import Forked, inherited
 
 ENDED_WITHIN_S = 20
 
@@ -19,7 +21,7 @@ class Process:
     """One process and what it wrote."""
 
     name: str
-    popen: subprocess.Popen[bytes]
+    popen: subprocess.Popen[bytes] | Forked
     log: Path
 
     @property
@@ -56,17 +58,24 @@ class Processes:
     folder: Path
     env: dict[str, str]
     all: list[Process] = field(default_factory=list)
+    logs: int = 0
 
     def desk(self, *args: str, **env: str) -> Process:
-        """Start `desk ARGS`."""
-        return self.python("-m", "desk_ui.cli", *args, **env)
+        """Start `desk ARGS`, forked."""
+        return self.fork(commands.desk, *args, **env)
 
-    def python(self, *args: str, **env: str) -> Process:
-        """Start this interpreter with `args`; `env` adds to what the processes share."""
-        log = self.folder / f"process-{len(self.all)}.log"
+    def fork(self, act: Callable[..., object], *args: str, **env: str) -> Process:
+        """Start a process that does `act(*args)`; `env` adds to what the processes share."""
+        log = self._log()
+        popen = Forked(act, *args, env={**self.env, **env}, log=log)
+        return self._keep(Process(" ".join((act.__name__, *args)), popen, log))
+
+    def installed(self, *args: str, **env: str) -> Process:
+        """Start `desk ARGS` as a person does, by an interpreter of its own."""
+        log = self._log()
         with open(log, "wb") as output:
             popen = subprocess.Popen(
-                [sys.executable, *args],
+                [sys.executable, "-m", "desk_ui.cli", *args],
                 env={**inherited(), **self.env, **env},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -74,20 +83,22 @@ class Processes:
                 process_group=0,
                 preexec_fn=die_with_parent(),
             )
-        process = Process(" ".join(args), popen, log)
-        self.all.append(process)
-        return process
+        return self._keep(Process(" ".join(args), popen, log))
 
     def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run `desk ARGS` to its end."""
-        return subprocess.run(
-            [sys.executable, "-m", "desk_ui.cli", *args],
-            env={**inherited(), **self.env, **env},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        log, errors = self._log(), self.folder / "errors.log"
+        process = Forked(commands.desk, *args, env={**self.env, **env}, log=log, errors=errors)
+        code = process.wait(60)
+        return subprocess.CompletedProcess(args, code, log.read_text(), errors.read_text())
+
+    def _log(self) -> Path:
+        self.logs += 1
+        return self.folder / f"process-{self.logs}.log"
+
+    def _keep(self, process: Process) -> Process:
+        self.all.append(process)
+        return process
 
     def stop(self) -> None:
         for process in self.all:
@@ -125,9 +136,3 @@ def environment(folder: Path, database_url: str, redis_url: str | None = None, *
         **({"REDIS_URL": redis_url} if redis_url else {}),
         **env,
     }
-
-
-def inherited() -> dict[str, str]:
-    """What of this shell's environment a process of a test keeps."""
-    kept = {"PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH"}
-    return {name: value for name, value in os.environ.items() if name in kept}

@@ -1,12 +1,16 @@
-"""What the processes of these tests are forked from: all is imported, as after one application was made."""
+"""What the processes of the tests are forked from: all is imported, as after one application was made."""
+
+from importlib import import_module
 
 from desk_ui import create_app
+from desk_ui.cli import COMMANDS
 from models.settings import from_env
-from tests.jobs import acts as engine
-from tests.kills import acts as all_else
 
+ACTS = ("tests.jobs.acts", "tests.jobs.own_processes", "tests.kills.acts", "tests.races.acts")
+PROCESSES = ("desk_ui.serving", "jobs.scheduler", "jobs.worker")
+
+for name in (*ACTS, *PROCESSES, *(where.partition(":")[0] for where in COMMANDS.values())):
+    import_module(name)
 create_app(
     from_env({"DATABASE_URL": "sqlite:////never-opened.db", "SECRET_KEY": "a-secret-key-for-the-tests-only"})
 )
-
-__all__ = ["all_else", "engine"]

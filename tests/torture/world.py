@@ -93,7 +93,7 @@ class World:
                 # The workers of a web process that was killed hold its port until they notice.
                 if PORT_TAKEN not in said:
                     self.evidence.deaths.append(f"{role.name} ended by itself with {code}: {said}")
-            role.process = self.processes.desk(*role.command)
+            role.process = self.processes.installed(*role.command)
             role.expected = False
             role.starts += 1
 
