@@ -48,19 +48,24 @@ def bare(connection: Connection, *tables: str) -> Iterator[None]:
     """
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+    indexes = {one.name: one for table in tables for one in db.metadata.tables[table].indexes}
     left_out = [one for table in tables for one in _left_out(connection, table)]
     for kind, name, _made_by in left_out:
         connection.exec_driver_sql(f"DROP {kind} {name}")
     yield
-    for _kind, _name, made_by in left_out:
-        connection.exec_driver_sql(made_by)
+    for kind, name, made_by in left_out:
+        # PostgreSQL tells of an index in other words than it was told.
+        if kind == "index":
+            indexes[name].create(connection)
+        else:
+            connection.exec_driver_sql(made_by)
     assert [one for table in tables for one in _left_out(connection, table)] == left_out
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SET LOCAL session_replication_role = origin")
 
 
 def _left_out(connection: Connection, table: str) -> list[tuple[str, str, str]]:
-    """What to drop of `table`, and the statement that makes it again in the database's own words.
+    """What to drop of `table`, by kind and name, and what made it in the database's own words.
 
     In the order in which it was made, since where two indexes do as well the planner goes by that.
     """
@@ -74,7 +79,7 @@ LEFT_OUT = {
         WHERE tbl_name = '{table}' AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY rowid
     """,
     "postgresql": """
-        SELECT 'INDEX', indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index
+        SELECT 'index', indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index
         WHERE indrelid = '{table}'::regclass
         AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid) ORDER BY indexrelid
     """,
