@@ -6,26 +6,26 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import DateTime, case, cast, event, insert, literal, null, select, text
+from sqlalchemy import case, event, func, literal, select, update
 
 from models import (
     audit,
     audit_seals,
-    bulk,
     deliveries,
     delivery_retention,
     endpoints,
-    outbox,
     publishing,
     sending,
 )
+from models.audit import AuditEvent
 from models.base import UtcDateTime, db, is_sqlite, table_of
 from models.declarations import Declared
-from models.deliveries import Delivery, DeliveryEvent
 from models.endpoints import WebhookEndpoint
-from models.outbox import OutboxEvent
+from models.positions import PositionCounter, Span
 from models.transactions import commit, rollback
 from tests.support.create import API, create_tenant
+from tests.support.filling import bare, fill, numbered
+from tests.support.plans import analyze
 
 pytestmark = pytest.mark.slow
 
@@ -50,63 +50,49 @@ def filled(session, now):
             now=now, detail={"from": None, "to": "active"},
         )  # fmt: skip
     commit(session, "tests.create")
-    for start in range(0, ROWS, 10_000):
-        numbers = range(start, start + 10_000)
-        task = {"aggregate_type": "task", "event_type": "task.created", "payload": {}}
-        events = [{**task, "aggregate_id": f"t-{n}"} for n in numbers]
-        bulk.insert_rows(session, OutboxEvent, events, common={"tenant_id": tenant.id, "created_at": now})
-        noted = {"action": "a.b", "resource_type": "r", "purpose": None, "detail": {}}
-        rows = [{**noted, "resource_id": f"r-{n}"} for n in numbers]
-        audit.append_many(session, rows, tenant_id=tenant.id, actor=API, now=now)
+    with db.engine.begin() as connection, bare(connection, *LARGE):
+        _fill(connection, tenant.id, ids[0], now)
+    for first in range(1, ROWS, audit_seals.RANGE):
+        audit_seals._seal_range(session, Span(first, first + audit_seals.RANGE - 1), now)
     commit(session, "tests.create")
-    while outbox.assign_positions(session, 20_000):
-        commit(session, "tests.create")
-    audit_seals.seal(session, now=now, limit=ROWS)
-    session.execute(
-        insert(table_of(Delivery)).from_select(
-            ["tenant_id", "endpoint_id", "event_id", "state", "attempts", "next_attempt_at", "created_at",
-             "updated_at", "version"],
-            _deliveries(ids[0], now),
-        )
-    )  # fmt: skip
-    session.execute(insert(table_of(DeliveryEvent)).from_select(list(_HISTORY), _history(now)))
-    commit(session, "tests.create")
-    with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("ANALYZE"))
+    analyze(session)
     return tenant, ids
 
 
-def _deliveries(endpoint_id, now):
-    open_state = OutboxEvent.id % 1_000 == 0
+def _fill(connection, tenant_id, endpoint_id, now):
+    """All events published, and all rows of the audit sealed but as many as the endpoints' own."""
+    event = {"tenant_id": tenant_id, "aggregate_type": "task", "event_type": "task.created", "payload": {}}
+    fill(
+        connection, "outbox_event", ROWS,
+        lambda n: {**event, "id": n, "aggregate_id": numbered("t-", n), "created_at": now, "position": n},
+        first=1,
+    )  # fmt: skip
+    delivery = {"tenant_id": tenant_id, "endpoint_id": endpoint_id, "attempts": 0, "version": 1}
+    delivery |= {"created_at": now, "updated_at": now}
+    fill(
+        connection, "delivery", ROWS,
+        lambda n: {**delivery, "id": n, "event_id": n, **_state(n, now)},
+        first=1,
+    )  # fmt: skip
+    attempt = {"from_state": "delivering", "to_state": "delivered", "attempt": 1, "status": 200}
+    attempt |= {"tenant_id": tenant_id, "actor": "deliver", "at": now}
+    fill(connection, "delivery_event", ROWS, lambda n: {**attempt, "delivery_id": n}, first=1)
+    noted = audit.row(tenant_id=tenant_id, actor=API, action="a.b", resource=("r", ""), now=now)
+    rows = table_of(AuditEvent)
+    first = connection.scalar(select(func.max(rows.c.id))) + 1
+    connection.execute(update(rows).values(position=rows.c.id))
+    fill(
+        connection, "audit_event", ROWS,
+        lambda n: {**noted, "id": n, "resource_id": numbered("r-", n), "position": case((n <= ROWS, n))},
+        first=first,
+    )  # fmt: skip
+    connection.execute(update(table_of(PositionCounter)).values(last=ROWS))
+
+
+def _state(n, now):
+    is_open = n % 1_000 == 0
     at = literal(now - timedelta(minutes=1), UtcDateTime())
-    none = cast(null(), DateTime(timezone=True))
-    return select(
-        OutboxEvent.tenant_id,
-        literal(endpoint_id, table_of(Delivery).c.endpoint_id.type),
-        OutboxEvent.id,
-        case((open_state, "pending"), else_="delivered"),
-        literal(0),
-        case((open_state, at), else_=none),
-        literal(now, UtcDateTime()),
-        literal(now, UtcDateTime()),
-        literal(1),
-    )
-
-
-_HISTORY = ("tenant_id", "delivery_id", "at", "actor", "from_state", "to_state", "attempt", "status")
-
-
-def _history(now):
-    return select(
-        Delivery.tenant_id,
-        Delivery.id,
-        literal(now, UtcDateTime()),
-        literal("deliver"),
-        literal("delivering"),
-        literal("delivered"),
-        literal(1),
-        literal(200),
-    )
+    return {"state": case((is_open, "pending"), else_="delivered"), "next_attempt_at": case((is_open, at))}
 
 
 @contextmanager
