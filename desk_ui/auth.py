@@ -3,7 +3,19 @@
 from datetime import timedelta
 from typing import Any
 
-from flask import Flask, abort, current_app, flash, g, redirect, render_template, request, session, url_for
+from flask import (
+    Flask,
+    Request,
+    abort,
+    current_app,
+    flash,
+    g,
+    redirect,
+    render_template,
+    request,
+    session,
+    url_for,
+)
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext, ngettext
 from flask_limiter import Limiter
@@ -56,6 +68,8 @@ def register(app: Flask, limiter: Limiter) -> None:
         SECURITY_DEFAULT_REMEMBER_ME=False,
     )
     Security(app, Accounts(), register_blueprint=False)
+    # People are known by their session alone; Flask-Security would look for a token too, in a body of JSON.
+    app.login_manager.request_loader(_nobody)
     # Flask-Login would bind a session to the browser's name and address; ours end by time instead.
     app.config["SESSION_PROTECTION"] = None
     slow = limits.by_address(limiter)
@@ -73,12 +87,17 @@ def register(app: Flask, limiter: Limiter) -> None:
         app.add_url_rule(rule, f"account.{view.__name__}", view, methods=methods)
 
 
+def _nobody(_request: Request) -> None:
+    """Whom a request without a session is from."""
+
+
 @requires(Permission.PUBLIC)
 def sign_in() -> Any:
     wanted = local_path(request.values.get("to"))
     if g.operator is not None:
         return redirect(wanted or url_for("account.home"), 303)
-    form = SignInForm()
+    # Given, since a form that looks for itself takes JSON too, and fails at some.
+    form = SignInForm(request.form)
     if request.method != "POST":
         return render_template("auth/sign_in.html", form=form, to=wanted)
     if form.validate():

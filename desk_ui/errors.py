@@ -51,6 +51,8 @@ def _expired(error: CSRFError) -> Any:
 def _http_error(error: HTTPException) -> Any:
     if outside_console(request.path) or error.code is None or error.code < 400:
         return error
+    if isinstance(error, InternalServerError):
+        _know_nobody()
     title, words = _words(error)
     answer = _page(error.code, title, words)
     for name, value in error.get_headers():
@@ -74,14 +76,19 @@ def _database_away(error: OperationalError) -> Any:
         raise error
     log.warning("the database was busy or away", error=str(error.orig))
     rollback(db.session())
-    # The page is made without the database, so it knows nobody; the templates are given Flask-Login's user.
-    g.operator = g.tenant = None
-    g.memberships = []
-    g._login_user = AnonymousUser()
+    _know_nobody()
     words = _("The database is busy or can't be reached. Come back in a moment, and check what was saved.")
     answer = _page(503, _("Not available at the moment"), words)
     answer.headers["Retry-After"] = "5"
     return answer
+
+
+def _know_nobody() -> None:
+    """Have the page made without asking who it is for, which may be what failed."""
+    g.operator = g.tenant = None
+    g.memberships = []
+    # The templates are given Flask-Login's user.
+    g._login_user = AnonymousUser()
 
 
 def _database_refused(error: DatabaseError) -> Any:

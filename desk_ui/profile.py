@@ -103,7 +103,7 @@ def _profile(form: PasswordForm) -> str:
 
 @requires(Permission.SIGNED_IN)
 def set_password() -> Any:
-    form = PasswordForm()
+    form = PasswordForm(request.form)
     if not form.validate() or not _present_is_right(form):
         return _profile(form), 422
     hashed = hash_password(_security.password_util.normalize(form.wanted.data))
