@@ -106,6 +106,7 @@ def rearm(followup_id: UUID) -> Response:
             now=g.now,
             reason=text.required(request.form.get("reason"), "reason"),
             expected_version=version_shown(),
+            known=request.form.get("known", ""),
         )
         commit(db.session(), "console.followups.rearm")
         return made

@@ -189,19 +189,19 @@ class Rearm(_OfFollowUps):
         if number == 1:
             return [
                 _("It is booked anew for the time below, and judged by the policy then."),
-                _("It is left as it is if it was booked again already, or if its customer opted out."),
+                _("It is left as it is if booked again or fired since, or if its customer opted out."),
                 _("What is booked can be cancelled until it fires."),
             ]
         return [
             _("Each is booked anew for the time below, and judged by the policy then."),
-            _("Left as they are: those booked again already, and those whose customer opted out."),
+            _("Left as they are: what was booked again or fired since, and customers who opted out."),
             _("What is booked can be cancelled until it fires."),
             *_by_itself(number),
         ]
 
     def went(self, customer: str, status: str, fired_at: datetime | None, at: datetime, by: str) -> str:
         if Status(status) in REARMABLE:
-            return _("%(customer)s was booked again already.", customer=customer)
+            return _("%(customer)s was booked again already, or the same fired since.", customer=customer)
         return super().went(customer, status, fired_at, at, by)
 
     def fields(self, number: int) -> Sequence[Field]:

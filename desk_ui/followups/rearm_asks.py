@@ -14,9 +14,10 @@ from desk_ui.followups.asks import about, back, facts, hidden, of_the_time
 from desk_ui.followups.gates import gate_lines
 from desk_ui.followups.queries import Row, Scene
 from models.base import db
-from models.followups import booking
+from models.followups import booking, since
 from models.followups.foresight import Foresight, foresee
 from models.followups.records import Block, Status
+from models.followups.since import Since
 
 LATER = timedelta(hours=1)
 
@@ -28,6 +29,7 @@ def rearm(row: Row, scene: Scene) -> Ask:
     foresight = foresee(db.session(), first, declared=scene.declared, now=scene.now, at=at, consents=True)
     free = _free_at(foresight, at)
     twin = booking.pending_twin(db.session(), scene.tenant.id, row)
+    known = since.read(db.session(), first)
     task, _history = asked.task_of(db.session(), scene.tenant, first)
     refusal = refusals.to_rearm(row, foresight.contact, task)
     refusal = refusal or (refusals.pending_already() if twin else None)
@@ -40,6 +42,7 @@ def rearm(row: Row, scene: Scene) -> Ask:
         says=[
             *_why_it_ended(row, scene, foresight),
             *_booked_again(scene, row),
+            *_fired_since(scene, known),
             *([_of_consent()] if consents else []),
             *([] if refusal else _of_the_new_one(foresight, free, scene)),
         ],
@@ -55,10 +58,10 @@ def rearm(row: Row, scene: Scene) -> Ask:
             Field("reason", _("Why it is booked again"), hint=_("It is kept in the audit.")),
         ],
         verb=_("Re-arm and record consent") if consents else _("Re-arm"),
-        kind="danger" if consents else "primary",
+        kind="danger" if consents or known.fired else "primary",
         url=url_for("followups.rearm", tenant=g.tenant.key, followup_id=row.id),
         back=back(row),
-        hidden=hidden(row) | ({"consent": "1"} if consents else {}),
+        hidden=hidden(row) | {"known": known.sign} | ({"consent": "1"} if consents else {}),
         refusal=refusal,
     )
 
@@ -131,3 +134,13 @@ def _booked_again(scene: Scene, row: Row) -> list[str]:
     return [
         _("It was booked again once already, %(when)s; that one is %(state)s.", when=when, state=again.status)
     ]
+
+
+def _fired_since(scene: Scene, known: Since) -> list[str]:
+    """That the customer may have the message already, by another follow-up of the same agent and reason."""
+    if known.fired is None or known.fired_at is None:
+        return []
+    when = words.relative(known.fired_at, scene.now, scene.zone)
+    said = _("The same fired %(when)s by another follow-up: its message may have gone out.", when=when)
+    url = url_for("followups.show", tenant=g.tenant.key, followup_id=known.fired)
+    return [with_link(said, url, _("Show that one"))]

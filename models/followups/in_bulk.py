@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, select
 from models.bulk_running import Verb, Work
 from models.clock import parse_time
 from models.errors import Conflict
-from models.followups import booking, contacts, transitions
+from models.followups import booking, contacts, since, transitions
 from models.followups.records import REARMABLE, FollowUp, Status
 
 _ENDED = {Status.FIRED: "Fired", Status.BLOCKED: "Blocked", Status.CANCELLED: "Cancelled"}
@@ -21,9 +21,9 @@ def cancellable() -> ColumnElement[bool]:
 
 
 def rearmable() -> ColumnElement[bool]:
-    """The rows that a re-arming of many takes: those that ended so, and were not booked again since."""
+    """The rows that a re-arming of many takes: ended so, not booked again, and the same not fired since."""
     over = FollowUp.status.in_(sorted(status.value for status in REARMABLE))
-    return over & ~booking.booked_again(FollowUp.tenant_id, FollowUp.id)
+    return over & ~booking.booked_again(FollowUp.tenant_id, FollowUp.id) & ~since.fired_since()
 
 
 def _cancel(work: Work) -> None:

@@ -13,7 +13,7 @@ from models.actors import Actor
 from models.clock import as_utc
 from models.declarations import Declared
 from models.errors import Conflict, Invalid, NotFound
-from models.followups import booking, contacts
+from models.followups import booking, contacts, since
 from models.followups.cancelling import cancel_all, set_cancelled
 from models.followups.records import REARMABLE, FollowUp, Status
 from models.tenants import Tenant
@@ -134,16 +134,21 @@ def rearm(
     reason: str | None = None,
     detail: Mapping[str, Any] | None = None,
     expected_version: int | None = None,
+    known: str | None = None,
 ) -> FollowUp:
     """Book a cancelled or blocked follow-up again as a new record, under the rules of a booking.
 
-    `reason` is the operator's, for the audit, as is `detail`. Raises `NotFound`, `Invalid`,
-    `Conflict`, `AlreadyPending`, `OptedOut`; never re-arms one that fired.
+    `reason` is the operator's, for the audit, as is `detail`. `known` is the `since.Since.sign` of what the
+    operator was shown. Raises `NotFound`, `Invalid`, `AlreadyPending`, `OptedOut`, and `Conflict` where there
+    is more to know, such as that the same fired since; never re-arms one that fired.
     """
     booking.check_ahead(at, now)
     first = booking.get(session, tenant.id, followup_id)
     _allow(first, refusal_to_rearm(first))
     check_version(first, expected_version, "follow-up")
+    # Whatever books or fires the same holds it until that is committed.
+    contacts.lock(session, tenant.id, first.customer)
+    since.check(session, first, known)
     made, _new = booking.book(
         session,
         tenant,

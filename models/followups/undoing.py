@@ -11,7 +11,7 @@ from models.audit import AuditEvent
 from models.audit_reading import last_success
 from models.declarations import Declared
 from models.errors import Conflict, DeskError, OptedOut
-from models.followups import booking, contacts
+from models.followups import booking, contacts, since
 from models.followups.records import Contact, ContactState, FollowUp, Status
 from models.tenants import Tenant
 
@@ -80,6 +80,8 @@ def _refusal(
         why = "There is no consent on record, so it can't be taken back. Re-arm it instead."
     if why is None and _is_booked_again(session, followup):
         why = "It was booked again already, so there is nothing to take back."
+    if why is None and since.read(session, followup).fired is not None:
+        why = "The same fired since it was booked, so it can't be taken back."
     if why is None and not _was_by_hand(session, followup):
         why = "It was not cancelled alone and by a person, so it can't be taken back. Re-arm it instead."
     if why is not None:
