@@ -15,7 +15,7 @@ from werkzeug.datastructures import MultiDict
 from desk_ui.acting import LARGEST_VERSION
 from desk_ui.filters import Filters
 from desk_ui.paging import LARGEST_ID
-from models.clock import iso, parse_time
+from models.clock import EPOCH, iso, parse_time
 from models.errors import Invalid
 
 # What one page holds, twice over: who wants more means all that match.
@@ -37,8 +37,7 @@ class Selection:
         """What the form of a list, or that of a question about it, selects. Raises `Invalid`."""
         query = form.get("list", "")
         if form.get("all") or form.get("all_of"):
-            # Whatever stands there, no row that changes from now on was seen.
-            return cls(query, seen=min(parse_time(form.get("seen", ""), "seen"), g.now))
+            return cls(query, seen=_read_at(form.get("seen", "")))
         given = [*form.getlist("row"), *form.get("rows", "").split()]
         chosen = tuple(dict(_row(one, id) for one in given).items())
         if len(chosen) > MOST_CHOSEN:
@@ -71,6 +70,17 @@ class Selection:
     def version(self, id: Any) -> ColumnElement[int]:
         """The version in which the chosen row with this id was shown."""
         return case(*((id == one, version) for one, version in self.chosen), else_=0)
+
+
+def _read_at(text: str) -> datetime:
+    """When the list was read, as our own clock wrote it. Raises `Invalid` on `seen`."""
+    try:
+        at = parse_time(text, "seen")
+    except Invalid:
+        at = None
+    if at is None or not EPOCH <= at <= g.now:
+        raise Invalid("seen", _("is not when this list was read; reload it and select again"))
+    return at
 
 
 def _row(text: str, kind: type[UUID] | type[int]) -> tuple[Id, int]:

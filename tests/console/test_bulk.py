@@ -16,7 +16,7 @@ from models.followups import in_bulk, transitions
 from models.followups.records import FollowUp, Status
 from tests.bulk.working import LEAD, rows_of
 from tests.console.counting import selects
-from tests.console.visiting import SETTER_UP
+from tests.console.visiting import SETTER_UP, Form
 from tests.support.deliver import create_delivery, create_endpoint
 
 LIST = "/acme/followups"
@@ -159,15 +159,29 @@ def test_what_matches_only_since_the_question_is_left_as_it_is(desk, acme, lead)
     assert "1 could not be done" in lead.follow(answer).text
 
 
-def test_time_that_the_form_claims_is_never_later_than_now(desk, acme, lead, monkeypatch):
-    monkeypatch.setattr(starting, "MOST_CHOSEN", 0)
+NOT_READ_AT = ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "", "yesterday", "2031-01-01")
+NOT_READ_AT += ("1969-12-31T23:59:59Z", "2999-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00")
+
+
+@pytest.mark.parametrize("area", ["followups", "deliveries"])
+def test_time_at_which_no_list_was_read_is_refused_before_anything_is_looked_for(desk, acme, lead, area):
     book(desk, acme, 1)
-    form = lead.open(LIST).form("/followups/bulk")
-    question = lead.press(form, all="1", do="cancellation", seen="2999-01-01T00:00:00Z")
-    seen = next(one for one in question.forms if "number" in one.fields).fields["seen"]
-    assert seen < clock.iso(clock.now())
-    for seen in ("", "yesterday", "2031-01-01"):
-        assert lead.press(form, all="1", do="cancellation", seen=seen).status == 422
+    token = lead.open(LIST).form("/followups/bulk").fields["csrf_token"]
+    for ending in ("", "/cancellation", "/rearming") if area == "followups" else ("", "/rearming"):
+        do = "rearming" if area == "deliveries" else "cancellation"
+        form = Form("post", f"/acme/{area}/bulk{ending}", {"csrf_token": token, "all": "1", "do": do})
+        form.fields |= {"number": "1", "reason": WHY, "list": "tab=dead" if area == "deliveries" else ""}
+        for seen in NOT_READ_AT:
+            answer = lead.press(form, seen=seen)
+            assert answer.status == 422, (ending, seen)
+            assert "seen is not when this list was read; reload it and select again." in answer.text
+    assert statuses(desk) == ["pending"] and operations(desk) == []
+
+
+def test_time_long_ago_matches_nothing(desk, acme, lead):
+    book(desk, acme, 1)
+    question = asked(lead, every=True, seen="1970-01-01T00:00:00Z")
+    assert question.status == 422 and "None of them is left as you saw it." in question.text
 
 
 def test_more_than_were_confirmed_are_not_done_but_asked_about_anew(desk, acme, lead):
