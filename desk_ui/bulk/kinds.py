@@ -56,6 +56,10 @@ class Kind(ABC):
     def rows(self, selection: Selection) -> Rows:
         """The rows of the tenant at hand that `selection` means. Raises `Invalid`."""
 
+    def stands(self, selection: Selection) -> str:
+        """A sign of what else decides which rows match, and may change without them. Raises `Invalid`."""
+        return ""
+
     def filters(self, selection: Selection) -> dict[str, str]:
         """What narrows the list, as the operation keeps it. Raises `Invalid`."""
         found: Filters = selection.filters(self.list_filters)

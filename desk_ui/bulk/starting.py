@@ -84,7 +84,11 @@ def _asked(kind: Kind) -> Ask:
         kind="danger",
         url=in_tenant(kind.endpoint),
         back=_list(kind),
-        hidden={**_meant(selection, rows, number).hidden, "number": str(confirmed)},
+        hidden={
+            **_meant(selection, rows, number).hidden,
+            "number": str(confirmed),
+            "stands": kind.stands(selection),
+        },
     )
 
 
@@ -185,6 +189,13 @@ def _take_down(kind: Kind, selection: Selection, confirmed: int) -> BulkOperatio
     session = db.session()
     options = kind.options(request.form)
     rows = kind.rows(selection)
+    if selection.seen is not None and kind.stands(selection) != request.form.get("stands", ""):
+        raise Conflict(
+            _(
+                "What matches changed meanwhile: an agent was put on hold or released, or the policy or "
+                "a switch changed. Nothing was done. Look at what matches now."
+            )
+        )
     try:
         with time_limit(session, settings_of(current_app).statement_timeout):
             return bulk_operations.begin(

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, not_, select
 from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
 
-from desk_ui import local_time, words
+from desk_ui import local_time, refreshing, words
 from desk_ui.asking import Field
 from desk_ui.bulk import commands, starting
 from desk_ui.bulk.kinds import Described, Kind, add
@@ -60,6 +60,13 @@ class _OfFollowUps(Kind):
         query = select(_OF.id, selection.version(_OF.id).label("version"))
         query = query.where(_OF.tenant_id == g.tenant.id, selection.among(_OF.id))
         return Rows(query, _by(filters.tab))
+
+    def stands(self, selection: Selection) -> str:
+        filters: Filters = selection.filters(Filters)
+        if filters.tab is not Tab.OVERDUE:
+            return ""
+        scene = routes.scene_at_hand()
+        return refreshing.sign_of_facts(scene.paused, sorted(scene.held), scene.declared.version)
 
     def able(self, selection: Selection) -> Rows:
         all_of = self.rows(selection)

@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import update
 
 from jobs import bulk as runner
-from models import bulk, clock
+from models import bulk, clock, tenants
 from models.endpoints import EndpointState, WebhookEndpoint
 from models.followups import transitions
 from models.followups.records import FollowUp
 from tests.console.test_bulk import (
     LIST,
+    WHY,
     asked,
     book,
     cancelled,
@@ -25,6 +26,7 @@ from tests.console.test_bulk import (
 )
 from tests.console.visiting import SETTER_UP
 from tests.support.api import on_sqlite
+from tests.support.create import create_followup
 
 __all__ = ["dead"]
 
@@ -192,3 +194,26 @@ def test_bar_says_the_filters_and_the_buttons_without_scripts_whom_they_mean(des
     page = lead.open(f"{LIST}?reason=pix+pending").check()
     assert 'data-within title="Pending, Reason: pix pending" hidden' in page.html
     assert "Cancel the ticked ones" in page.html
+
+
+def test_bulk_of_all_is_a_conflict_when_other_agents_are_held_than_in_the_question(desk, acme, lead):
+    """What is overdue depends on what is held, and that changes no row."""
+    past = clock.now() - timedelta(hours=1)
+
+    def fill(session):
+        for number in range(101):
+            customer = f"c-{number}"
+            create_followup(session, acme, now=past - timedelta(hours=5), customer=customer, at=past)
+
+    desk.tell(fill)
+    question = asked(lead, f"{LIST}?tab=overdue", every=True)
+    form = next(one for one in question.forms if one.fields.get("number"))
+    assert form.fields["number"] == "101"
+    held = {"reason": None, "actor": SETTER_UP, "now": clock.now()}
+    desk.tell(lambda session: tenants.hold(session, acme, "another", held=True, **held))
+    answer = lead.press(form, reason=WHY, typed="101")
+    assert answer.status == 409
+    assert "an agent was put on hold or released" in answer.text
+    assert operations(desk) == []
+    form = next(one for one in answer.forms if one.fields.get("number"))
+    assert lead.press(form, reason=WHY, typed="101").status == 303
