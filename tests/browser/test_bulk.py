@@ -12,7 +12,7 @@ from sqlalchemy import select
 from jobs import bulk
 from models import clock
 from models.followups.records import FollowUp
-from tests.browser.served import NARROW
+from tests.browser.served import NARROW, WIDE
 from tests.browser.test_accessibility import EACH, check, settled
 from tests.support.create import create_followup
 
@@ -80,6 +80,58 @@ def test_rows_are_selected_by_tick_by_range_and_all_at_once(desk, open_page, ten
         expect(bar(page)).to_be_hidden()
         expect(every).to_be_focused()
         assert ticks(page).evaluate_all("all => all.filter((one) => one.checked).length") == 0
+
+
+def test_cell_around_a_box_ticks_it_with_shift_a_stretch(desk, open_page, tenant):
+    beside = {"x": 3, "y": 4}
+    with open_page() as page:
+        open_list(desk, page, tenant)
+        cells = page.locator("td.tick")
+        cells.nth(1).click(position=beside)
+        expect(ticks(page).nth(1)).to_be_checked()
+        expect(ticks(page).nth(1)).to_be_focused()
+        cells.nth(4).click(position=beside, modifiers=["Shift"])
+        expect(bar(page)).to_contain_text("4 selected")
+        # The rows between are ticked, and their text is not marked.
+        assert page.evaluate("getSelection().toString()") == ""
+        cells.nth(1).click(position=beside)
+        expect(bar(page)).to_contain_text("3 selected")
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_bar_stays_in_view_far_down_the_list_and_covers_no_row_that_has_the_focus(
+    desk, open_page, tenant, size
+):
+    now = clock.now()
+
+    def book(session):
+        for number in range(44):
+            at = now + timedelta(hours=2, minutes=number)
+            create_followup(session, tenant, now=now, at=at, customer=f"d-{number}")
+
+    desk.tell(book)
+    with open_page(viewport=size) as page:
+        open_list(desk, page, tenant)
+        first = page.locator("tbody tr").first
+        down = page.evaluate("scrollY") + first.bounding_box()["y"]
+        for number in range(40, 45):
+            ticks(page).nth(number).check()
+        expect(bar(page)).to_be_in_viewport(ratio=1)
+        assert page.evaluate("scrollY") + first.bounding_box()["y"] == down
+        page.keyboard.press("b")
+        button = bar(page).get_by_role("button", name="Cancel 5 follow-ups")
+        expect(button).to_be_focused()
+        expect(button).to_be_in_viewport(ratio=1)
+        page.locator("tbody [data-focus]").nth(44).focus()
+        covered = """() => { const box = document.activeElement.getBoundingClientRect();
+            const bar = document.querySelector("[data-picked]").getBoundingClientRect();
+            return box.top < bar.bottom && bar.top < box.bottom; }"""
+        for key in "k" * 30 + "j" * 30:
+            page.keyboard.press(key)
+            assert not page.evaluate(covered)
+        bar(page).get_by_role("button", name="Clear").click()
+        # Back to where one was, not to the head of the list.
+        expect(ticks(page).nth(44)).to_be_focused()
 
 
 def test_selected_ones_are_cancelled_and_the_filters_stay(desk, open_page, tenant):

@@ -38,7 +38,7 @@ function moveBy(step) {
 function tickRow(shiftKey) {
   const row = document.activeElement.closest("tr[id]");
   const box = row && row.querySelector("[data-tick]");
-  if (box) box.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, shiftKey }));
+  if (box) pressTick(box, shiftKey);
 }
 
 const OF_LISTS = { j: () => moveBy(1), k: () => moveBy(-1), x: () => tickRow(false), X: () => tickRow(true), b: focusActs };

@@ -1,5 +1,5 @@
 // Rows are ticked one by one, a stretch of them with Shift, or all of the page; or all that match are meant. While
-// something is selected, what can be done with it stands in the place of the filters.
+// something is selected, what can be done with it stands in the place of the filters, and stays in view.
 const selecting = document.getElementById("bulk");
 const MOST_AT_ONCE = "10,000";
 let lastTicked = null, allMeant = false;
@@ -64,8 +64,17 @@ function tickAll(checked) {
   lastTicked = null;
 }
 
+// As if its box had been pressed: by a key on its row, or beside it in its cell.
+function pressTick(tick, shiftKey) {
+  tick.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, shiftKey }));
+}
+
 document.addEventListener("click", (event) => {
-  const tick = event.target.closest("[data-tick]");
+  const tick = event.target.closest("[data-tick]"), beside = event.target.matches("td.tick") && event.target.querySelector("[data-tick]");
+  if (beside) {
+    beside.focus({ preventScroll: true });
+    return pressTick(beside, event.shiftKey);
+  }
   if (tick && event.shiftKey && lastTicked?.isConnected) {
     const all = ticks(), [from, to] = [all.indexOf(lastTicked), all.indexOf(tick)].sort((a, b) => a - b);
     all.slice(from, to + 1).forEach((one) => (one.checked = tick.checked));
@@ -77,11 +86,12 @@ document.addEventListener("click", (event) => {
 });
 
 function takeAll(all) {
+  const last = lastTicked?.isConnected && lastTicked;
   tickAll(all);
   allMeant = all;
   showSelection();
-  // What was pressed is gone now.
-  const next = all ? selecting.querySelector("[name=do]") : document.querySelector("[data-tick-all]");
+  // What was pressed is gone now; the row at which one was may be far from the head of the list.
+  const next = all ? selecting.querySelector("[name=do]") : last || document.querySelector("[data-tick-all]");
   if (next) next.focus({ preventScroll: true });
 }
 
@@ -91,7 +101,7 @@ function isSelecting() {
 }
 
 function focusActs() {
-  if (isSelecting()) selecting.querySelector("[name=do]").focus({ preventScroll: true });
+  if (isSelecting()) selecting.querySelector("[name=do]").focus();
 }
 
 function clearSelection() {
