@@ -56,3 +56,17 @@ def test_list_on_paper_has_every_column_and_nothing_to_press(shown, open_page):
             assert page.get_by_role("columnheader", name=name).is_visible(), name
         for hidden in (".rail", ".bar", ".filters", "#tabs", ".list td.acts", ".export"):
             assert not page.locator(hidden).first.is_visible(), hidden
+
+
+def test_button_that_is_off_looks_off_under_the_pointer(shown, open_page):
+    drawn = "one => { const as = getComputedStyle(one); return [as.color, as.backgroundColor]; }"
+    with open_page() as page:
+        shown.sign_in(page, "lead@parts.test")
+        page.goto(f"{shown.url}{PAGE}")
+        for kind in ("primary", "danger", "plain"):
+            for name in (f"Off, {kind}", f"Under way, {kind}"):
+                button = page.get_by_role("button", name=name)
+                page.mouse.move(0, 0)
+                before = button.evaluate(drawn)
+                button.hover(force=True)
+                assert button.evaluate(drawn) == before, name
