@@ -1,5 +1,6 @@
 """Deliveries: each outbox event on its way to each endpoint that asked for it, and what became of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -153,6 +154,15 @@ def _refusal_of_endpoint(state: str) -> str | None:
     return None
 
 
+class Readdressed(Conflict):
+    """It would go to another address than the one that was seen."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        super().__init__(
+            "The address of its endpoint changed since you saw it, so nothing was done.", current=delivery
+        )
+
+
 def get(session: Session, tenant_id: int, delivery_id: int) -> Delivery:
     """Raises `NotFound`."""
     return _found(
@@ -177,18 +187,22 @@ def rearm(
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
+    addresses: Mapping[str, int] | None = None,
 ) -> Delivery:
     """Give a dead delivery all its attempts again, from now on, under the same `webhook-id`.
 
-    The receiver may have it already, so a person decides, and says why. Raises `Invalid` on `reason`,
-    `NotFound`, and `Conflict` in any other state, if it moved, or if its endpoint was removed.
+    The receiver may have it already, so a person decides, and says why. `addresses` are the versions in
+    which the addresses of endpoints were seen, by the endpoint's id. Raises `Invalid` on `reason`,
+    `NotFound`, and `Conflict` in any other state, if it or the address moved, or if its endpoint was removed.
     """
     texts.required(reason, "reason", longest=ERROR_LENGTH)
     delivery = _locked(session, tenant_id, delivery_id)
     check_version(delivery, expected_version, "delivery")
-    refusal = refusal_to_rearm(delivery.state, _endpoint_state(session, delivery))
+    state, address = _endpoint(session, delivery)
+    refusal = refusal_to_rearm(delivery.state, state)
     if refusal is not None:
         raise Conflict(refusal, current=delivery)
+    _check_address(delivery, address, addresses)
     note(session, delivery, State.PENDING, Outcome(None, reason, 0), now, actor)
     set_state(delivery, State.PENDING, now)
     delivery.attempts, delivery.next_attempt_at = 0, now
@@ -203,16 +217,19 @@ def send_now(
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
+    addresses: Mapping[str, int] | None = None,
 ) -> Delivery:
-    """Make a waiting delivery due now.
+    """Make a waiting delivery due now, with `addresses` as in `rearm`.
 
-    Raises `NotFound`, and `Conflict` where nothing waits, it moved, or its endpoint is paused.
+    Raises `NotFound`, and `Conflict` where nothing waits, it or the address moved, or its endpoint is paused.
     """
     delivery = _locked(session, tenant_id, delivery_id)
     check_version(delivery, expected_version, "delivery")
-    refusal = refusal_to_send_now(delivery.state, _endpoint_state(session, delivery))
+    state, address = _endpoint(session, delivery)
+    refusal = refusal_to_send_now(delivery.state, state)
     if refusal is not None:
         raise Conflict(refusal, current=delivery)
+    _check_address(delivery, address, addresses)
     note(session, delivery, State(delivery.state), Outcome(None, "Sent ahead of its time.", 0), now, actor)
     delivery.next_attempt_at = now
     delivery.version += 1
@@ -220,10 +237,19 @@ def send_now(
     return delivery
 
 
-def _endpoint_state(session: Session, delivery: Delivery) -> str:
-    return session.scalars(
-        select(WebhookEndpoint.state).where(WebhookEndpoint.id == delivery.endpoint_id)
-    ).one()
+def _endpoint(session: Session, delivery: Delivery) -> tuple[str, int]:
+    """The state of its endpoint and the version of the address, read behind the delivery's lock.
+
+    An address that moves after that moves what waits for it, as it would have a moment later.
+    """
+    query = select(WebhookEndpoint.state, WebhookEndpoint.address_version)
+    state, address = session.execute(query.where(WebhookEndpoint.id == delivery.endpoint_id)).one()
+    return state, address
+
+
+def _check_address(delivery: Delivery, address: int, seen: Mapping[str, int] | None) -> None:
+    if seen is not None and seen.get(str(delivery.endpoint_id)) != address:
+        raise Readdressed(delivery)
 
 
 def set_state(delivery: Delivery, to: State, now: datetime) -> None:

@@ -1,7 +1,7 @@
 """What is done with many deliveries at once: sending dead ones again, one row at a time."""
 
 from sqlalchemy import BigInteger, ColumnElement, Select, cast, exists, func, select
-from sqlalchemy.orm import aliased
+from sqlalchemy.orm import Session, aliased
 
 from models import deliveries
 from models.bulk_operations import BulkItem, BulkOperation, ItemState
@@ -16,6 +16,14 @@ def rearmable() -> ColumnElement[bool]:
     its = aliased(WebhookEndpoint)
     removed = exists().where(its.id == Delivery.endpoint_id, its.state == EndpointState.REMOVED.value)
     return (Delivery.state == State.DEAD.value) & Delivery.next_attempt_at.is_(None) & ~removed
+
+
+def address_versions(session: Session, tenant_id: int) -> dict[str, int]:
+    """The version of each address that a re-armed delivery may go to, by its endpoint's id."""
+    query = select(WebhookEndpoint.id, WebhookEndpoint.address_version).where(
+        WebhookEndpoint.tenant_id == tenant_id, WebhookEndpoint.state != EndpointState.REMOVED
+    )
+    return {str(id): version for id, version in session.execute(query)}
 
 
 def waiting_for_endpoints(operation: BulkOperation) -> Select[int]:
@@ -46,6 +54,7 @@ def _rearm(work: Work) -> None:
         actor=work.actor,
         now=work.now,
         expected_version=work.version,
+        addresses=work.options.get("addresses"),
     )
 
 

@@ -41,6 +41,7 @@ class WebhookEndpoint(Base):
     and without what may be one in its address.
 
     `failures` counts failed attempts in a row: while it is above 0, the sender is careful with it.
+    `address_version` changes with `url` alone, so that who saw the address can be told that it moved.
     """
 
     __tablename__ = "webhook_endpoint"
@@ -52,6 +53,7 @@ class WebhookEndpoint(Base):
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     tenant_id: Mapped[int] = mapped_column(ForeignKey("tenant.id"))
     url: Mapped[str] = mapped_column(String(endpoint_urls.LENGTH))
+    address_version: Mapped[int] = mapped_column(Integer, default=1)
     secret: Mapped[str] = mapped_column(Text)
     event_types: Mapped[list[str]]
     state: Mapped[str] = mapped_column(String(20))
@@ -175,6 +177,7 @@ def update(
             "after": endpoint_urls.origin(checked),
         }
         endpoint.url, endpoint.failures = checked, 0
+        endpoint.address_version += 1
     if types is not None and types != endpoint.event_types:
         changes["event_types"] = {"before": endpoint.event_types, "after": types}
         endpoint.event_types = types

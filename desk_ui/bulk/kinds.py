@@ -89,8 +89,12 @@ class Kind(ABC):
         """What it needs to know beside the reason."""
         return ()
 
+    def carried(self) -> dict[str, str]:
+        """What goes round with its question, read before anything that the question shows."""
+        return {}
+
     def options(self, form: Mapping[str, str]) -> dict[str, Any]:
-        """The same as the operation keeps it. Raises `Invalid`."""
+        """What it needs to know and what went round, as the operation keeps it. Raises `Invalid`."""
         return {}
 
     def told(self, options: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

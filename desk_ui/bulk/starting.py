@@ -73,6 +73,7 @@ def _asked(kind: Kind) -> Ask:
         why = _("None of them is left as you saw it. Reload the list and select again.")
         return _refused(kind, " ".join([*lost, why]))
     confirmed = number if selection.seen is not None else len(selection.chosen)
+    carried = kind.carried()
     return Ask(
         title=kind.on(number),
         says=[*_which(kind, number, selection, lost), *kind.says(number, selection)],
@@ -88,6 +89,7 @@ def _asked(kind: Kind) -> Ask:
             **_meant(selection, rows, number).hidden,
             "number": str(confirmed),
             "stands": kind.stands(selection),
+            **carried,
         },
     )
 

@@ -5,7 +5,7 @@ from flask_babel import gettext as _
 
 from desk_ui import asking, words
 from desk_ui.asking import Ask, Field
-from desk_ui.deliveries import views
+from desk_ui.deliveries import addresses, views
 from desk_ui.deliveries.queries import Row
 from models import endpoint_urls
 from models.deliveries import ERROR_LENGTH
@@ -62,7 +62,7 @@ def _may_come_twice(row: Row) -> str:
 
 def hidden(row: Row) -> dict[str, str]:
     """What goes round with the question: the row as it was seen, and where it was seen."""
-    return asking.seen(row.version)
+    return {**asking.seen(row.version), addresses.FIELD: row.addresses}
 
 
 def back(row: Row) -> str:

@@ -11,15 +11,16 @@ from werkzeug.wrappers import Response
 from desk_ui import asking
 from desk_ui.acting import Action, back_or, perform, version_shown
 from desk_ui.asking import Ask
-from desk_ui.deliveries import asks, queries, routes, views
+from desk_ui.deliveries import addresses, asks, queries, routes, views
 from desk_ui.htmx import render_block
 from desk_ui.listing import Asked
 from desk_ui.paging import Page
 from desk_ui.permissions import Permission, actor, requires
 from jobs import wake
-from models import deliveries
+from models import deliveries, endpoint_urls
 from models.base import db
-from models.deliveries import Delivery
+from models.deliveries import Delivery, Readdressed
+from models.errors import Conflict
 from models.transactions import after_commit, commit
 
 
@@ -43,6 +44,7 @@ def rearm(delivery_id: int) -> Response:
             actor=actor(),
             now=g.now,
             expected_version=version_shown(),
+            addresses=addresses.shown(request.form),
         )
         after_commit(db.session(), wake.SWEEP, wake.wake_delivery)
         commit(db.session(), "console.deliveries.rearm")
@@ -73,6 +75,7 @@ def send(delivery_id: int) -> Response:
             actor=actor(),
             now=g.now,
             expected_version=version_shown(),
+            addresses=addresses.shown(request.form),
         )
         after_commit(db.session(), wake.SWEEP, wake.wake_delivery)
         commit(db.session(), "console.deliveries.send")
@@ -102,10 +105,16 @@ def _on_one(
         show=lambda _row: _shown(delivery_id),
         place="#delivery" if in_panel else f"#delivery-{delivery_id}",
         done=lambda _delivery: done(),
-        refused=lambda row, fault: views.why_refused(row, fault, cannot),
+        refused=lambda row, fault: _why_refused(row, fault, cannot),
         back=lambda _row: back_or(url_for("deliveries.index", tenant=g.tenant.key)),
         ask=ask,
     )
+
+
+def _why_refused(row: queries.Row, fault: Conflict, cannot: str) -> str:
+    if isinstance(fault, Readdressed):
+        return _("%(why)s It is at %(origin)s now.", why=fault.detail, origin=endpoint_urls.origin(row.url))
+    return views.why_refused(row, fault, cannot)
 
 
 def _shown(delivery_id: int) -> str:

@@ -15,7 +15,7 @@ from desk_ui import words
 from desk_ui.bulk import commands, starting
 from desk_ui.bulk.kinds import Described, Kind, add
 from desk_ui.bulk.selecting import Selection
-from desk_ui.deliveries import queries
+from desk_ui.deliveries import addresses, queries
 from desk_ui.deliveries.queries import Filters, Tab
 from desk_ui.deliveries.views import ListView
 from desk_ui.listing import Asked
@@ -127,14 +127,23 @@ class Rearm(Kind):
             return [
                 _("It is sent at once, with its attempts as at first; to a paused endpoint it waits."),
                 _("Its receiver may have it already; then it gets it again, under the same webhook-id."),
-                _("It is left as it is if its endpoint was removed. Once sent, it can't be undone."),
+                _("It is left as it is if its endpoint was removed, or gets another address meanwhile."),
+                _("Once sent, it can't be undone."),
             ]
         return [
             _("Each is sent at once, with its attempts as at first; those to a paused endpoint wait."),
             _("A receiver may have taken one already; then it gets it again, under the same webhook-id."),
-            _("Those whose endpoint was removed are left as they are. Once sent, it can't be undone."),
+            _("Left as they are: those whose endpoint was removed, or gets another address meanwhile."),
+            _("Once sent, it can't be undone."),
             *([_("A worker does it; its page shows how far it is.")] if number > starting.AT_ONCE else []),
         ]
+
+    def carried(self) -> dict[str, str]:
+        versions = delivery_bulk.address_versions(db.session(), g.tenant.id)
+        return {addresses.FIELD: addresses.written(versions)}
+
+    def options(self, form: Mapping[str, str]) -> dict[str, Any]:
+        return {"addresses": addresses.shown(form)}
 
     def named(self, ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         query = (

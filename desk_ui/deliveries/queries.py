@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from desk_ui import filters, local_time
+from desk_ui.deliveries import addresses
 from desk_ui.paging import MOST_COUNTED, ROWS, Cursor, Page, TooSlow, time_limit
 from models.deliveries import OPEN, Delivery, State
 from models.endpoints import EMITTED, TEST_EVENT, EndpointState, WebhookEndpoint
@@ -101,6 +102,7 @@ class Row:
     followup_id: str | None
     endpoint_id: UUID
     url: str
+    address_version: int
     endpoint_state: str
 
     @property
@@ -108,12 +110,18 @@ class Row:
         """The moment that its tab orders by."""
         return self.next_attempt_at or self.updated_at
 
+    @property
+    def addresses(self) -> str:
+        """The address that is shown, as a form that acts on it says so."""
+        return addresses.written({str(self.endpoint_id): self.address_version})
+
 
 _EVENT = {"event_type", "aggregate_type", "aggregate_id"}
 _OTHERS: dict[str, Any] = {
     **{name: getattr(OutboxEvent, name) for name in _EVENT},
     "followup_id": OutboxEvent.payload["followup_id"].as_string(),
     "url": WebhookEndpoint.url,
+    "address_version": WebhookEndpoint.address_version,
     "endpoint_state": WebhookEndpoint.state,
 }
 THIN = tuple(_OTHERS.get(one.name, getattr(Delivery, one.name, None)) for one in fields(Row))

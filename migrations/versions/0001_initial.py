@@ -761,6 +761,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("tenant_id", sa.Integer(), nullable=False),
         sa.Column("url", sa.String(length=2000), nullable=False),
+        sa.Column("address_version", sa.Integer(), nullable=False),
         sa.Column("secret", sa.Text(), nullable=False),
         sa.Column("event_types", models.base.StoredJson(), nullable=False),
         sa.Column("state", sa.String(length=20), nullable=False),

@@ -7,14 +7,16 @@ import pytest
 from sqlalchemy import select
 
 from jobs.sweeps.bulk import run_bulk
-from models import bulk_operations, clock, erasure
+from models import bulk_operations, clock, delivery_bulk, endpoints, erasure
 from models.bulk_operations import KEPT_FOR, BulkItem, BulkOperation
 from models.clock import iso
+from models.deliveries import Delivery, history
 from models.errors import Conflict, Invalid, NotFound
 from models.followups import in_bulk, transitions
 from models.followups.records import FollowUp
 from models.transactions import commit
 from tests.bulk.working import HOUR, LEAD, WHY, assert_accounted, rows_of, verb_that
+from tests.conftest import settings_for
 from tests.support.create import API, create_tenant
 from tests.support.deliver import create_delivery, create_endpoint
 
@@ -209,10 +211,6 @@ def test_rearm_is_not_done_when_its_time_has_come_too_near(world, bulk):
 
 
 def test_deliveries_are_sent_again_with_the_reason_in_their_history(world, bulk, database, worker_folder):
-    from models import delivery_bulk
-    from models.deliveries import Delivery, history
-    from tests.conftest import settings_for
-
     settings = settings_for(database.url, worker_folder)
     endpoint, _secret = create_endpoint(bulk.session, world.tenant, settings, now=world.now)
     made = [create_delivery(bulk.session, world.tenant, endpoint, now=world.now) for _ in range(2)]
@@ -226,6 +224,31 @@ def test_deliveries_are_sent_again_with_the_reason_in_their_history(world, bulk,
         assert (one.state, one.attempts) == ("pending", 0)
         last = history(bulk.session, one)[-1]
         assert (last.actor, last.error) == (LEAD.label, WHY)
+    assert_accounted(bulk.session, id)
+
+
+def test_delivery_is_not_done_when_its_endpoint_moved_before_its_turn_came(
+    world, bulk, database, worker_folder
+):
+    settings = settings_for(database.url, worker_folder)
+    endpoint, _secret = create_endpoint(bulk.session, world.tenant, settings, now=world.now)
+    made = [create_delivery(bulk.session, world.tenant, endpoint, now=world.now) for _ in range(3)]
+    seen = delivery_bulk.address_versions(bulk.session, world.tenant.id)
+    assert seen == {str(endpoint.id): 1}
+    query = select(Delivery.id, Delivery.version).where(Delivery.id.in_([one.id for one in made]))
+    rows = bulk_operations.Rows(query, (Delivery.id,))
+    id = bulk.begin("delivery.rearm", rows, options={"addresses": seen})
+    bulk.run(id, most=1)
+    change = {"settings": settings, "actor": API, "now": world.now}
+    # What goes to the same address goes on.
+    endpoints.update(bulk.session, world.tenant.id, endpoint.id, active=False, **change)
+    world.commit()
+    bulk.run(id, most=1)
+    endpoints.update(bulk.session, world.tenant.id, endpoint.id, url="https://elsewhere.example/", **change)
+    world.commit()
+    bulk.run(id)
+    why = "The address of its endpoint changed since you saw it, so nothing was done."
+    assert reasons(bulk, id) == [("done", None, None)] * 2 + [("not_done", "conflict", why)]
     assert_accounted(bulk.session, id)
 
 

@@ -5,10 +5,11 @@ import json
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from jobs import bulk as runner
-from models import bulk, clock, tenants
+from models import bulk, clock, endpoints, tenants
+from models.deliveries import Delivery
 from models.endpoints import EndpointState, WebhookEndpoint
 from models.followups import transitions
 from models.followups.records import FollowUp
@@ -187,6 +188,39 @@ def test_deliveries_to_a_paused_endpoint_are_said_to_wait(desk, acme, lead, dead
     export = lead.client.get(f"/acme/bulk/{operation.id}/results.jsonl").text
     assert {json.loads(line)["origin"] for line in export.splitlines()} == {"https://hooks.example"}
     assert "secret-path" not in export
+
+
+@pytest.mark.parametrize("every", [True, False], ids=["all", "ticked"])
+def test_delivery_is_left_and_told_of_when_its_endpoint_moved_since_the_question(
+    app, desk, acme, lead, dead, every
+):
+    page = lead.open("/acme/deliveries?tab=dead")
+    meant = {"all": "1"} if every else {"row": ticks(page)[:2]}
+    question = lead.press(page.form("/deliveries/bulk"), do="rearming", **meant)
+    settings, now = app.extensions["desk_settings"], clock.now()
+
+    def move(session):
+        [endpoint] = endpoints.of_tenant(session, acme.id)
+        endpoints.update(
+            session,
+            acme.id,
+            endpoint.id,
+            url="https://elsewhere.example/",
+            settings=settings,
+            actor=SETTER_UP,
+            now=now,
+        )
+
+    desk.tell(move)
+    form = question.form("/deliveries/bulk/rearming")
+    answer = lead.follow(lead.press(form, reason="it is back"))
+    assert "Nothing was done." in answer.text
+    assert "The address of its endpoint changed since you saw it, so nothing was done." in answer.text
+    assert desk.tell(lambda session: set(session.scalars(select(Delivery.state)))) == {"dead"}
+    question = lead.press(page.form("/deliveries/bulk"), do="rearming", **meant)
+    assert "to https://elsewhere.example" in question.text
+    lead.press(question.form("/deliveries/bulk/rearming"), reason="it is back")
+    assert desk.tell(lambda session: set(session.scalars(select(Delivery.state)))) >= {"pending"}
 
 
 def test_bar_says_the_filters_and_the_buttons_without_scripts_whom_they_mean(desk, acme, lead):

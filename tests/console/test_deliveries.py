@@ -509,3 +509,83 @@ def test_answer_says_what_it_means(app, status, error, said):
     with app.test_request_context("/"):
         found = answers.says(status, error)
     assert found.startswith(said) and bool(found) == bool(said)
+
+
+def move(desk, acme, endpoint, settings, url="https://elsewhere.example/other-path"):
+    desk.tell(
+        lambda session: endpoints.update(
+            session, acme.id, endpoint.id, url=url, settings=settings, actor=SETTER_UP, now=clock.now()
+        )
+    )
+
+
+MOVED = "The address of its endpoint changed since you saw it, so nothing was done."
+
+
+@pytest.mark.parametrize("htmx", [True, False], ids=["htmx", "plain"])
+def test_rearm_is_a_conflict_that_asks_anew_when_it_would_go_to_another_address(
+    desk, acme, endpoint, settings, delivered, lead, htmx
+):
+    delivery = delivered()
+    form = form_of(lead, delivery)
+    move(desk, acme, endpoint, settings)
+    answer = lead.press(form, htmx=htmx, reason="it is back")
+    assert answer.status == 409
+    assert f"{MOVED} It is at https://elsewhere.example now." in answer.text
+    assert "Re-arm the delivery to https://elsewhere.example" in answer.text
+    assert "it is back</textarea>" in answer.html
+    assert read(desk, delivery).state == "dead"
+    assert [event.result for event in desk.audit("delivery.rearmed")] == ["refused"]
+    # Who read that presses on, and it goes where the question says.
+    again = answer.form("/rearming")
+    assert lead.press(again, reason="it is back").status == 303
+    assert read(desk, delivery).state == "pending"
+
+
+def test_rearm_is_a_conflict_when_the_address_changed_behind_the_same_name(
+    desk, acme, endpoint, settings, delivered, lead
+):
+    delivery = delivered()
+    form = form_of(lead, delivery)
+    move(desk, acme, endpoint, settings, url="https://hooks.example/of-another-team")
+    answer = lead.press(form, reason="again")
+    assert answer.status == 409 and MOVED in answer.text
+    assert "of-another-team" not in answer.html
+    assert read(desk, delivery).state == "dead"
+
+
+@pytest.mark.parametrize("path", [LIST, None], ids=["list", "page"])
+def test_send_now_is_a_conflict_when_it_would_go_to_another_address(
+    desk, acme, endpoint, settings, delivered, lead, path
+):
+    delivery = delivered(State.FAILED)
+    form = sending_form(lead, delivery, path or one(delivery))
+    move(desk, acme, endpoint, settings)
+    answer = lead.press(form, htmx=True)
+    assert answer.status == 409
+    assert f"{MOVED} It is at https://elsewhere.example now." in answer.text
+    assert history(desk, delivery)[-1][2] != "Sent ahead of its time."
+    assert lead.press(sending_form(lead, delivery, path or one(delivery))).status == 303
+
+
+def test_acts_stand_when_the_endpoint_changed_but_for_its_address(
+    desk, acme, endpoint, settings, delivered, lead
+):
+    dead, failed = delivered(), delivered(State.FAILED)
+    forms = form_of(lead, dead), sending_form(lead, failed)
+    pause(desk, acme, endpoint, settings)
+    change = {"settings": settings, "actor": SETTER_UP, "now": clock.now()}
+    desk.tell(lambda session: endpoints.rotate_secret(session, acme.id, endpoint.id, **change))
+    desk.tell(lambda session: endpoints.update(session, acme.id, endpoint.id, active=True, **change))
+    for form in forms:
+        assert lead.press(form, reason="again").status == 303
+
+
+@pytest.mark.parametrize("given", [None, "", "x", "x.1", f"{UUID(int=7)}.x", f"{UUID(int=7)}.99999999999"])
+def test_acts_are_refused_when_the_form_does_not_say_which_address_it_showed(desk, delivered, lead, given):
+    dead, failed = delivered(), delivered(State.FAILED)
+    for form in (form_of(lead, dead), sending_form(lead, failed)):
+        answer = lead.press(form, reason="again", htmx=True, addresses=given)
+        assert answer.status == 422
+        assert "addresses are missing; reload the page and try again." in answer.text
+    assert read(desk, dead).state == "dead"
