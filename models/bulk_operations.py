@@ -19,6 +19,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    or_,
     select,
     update,
 )
@@ -312,13 +313,16 @@ def erase(session: Session, tenant_id: int) -> int:
     return len(ids)
 
 
-def forget_customer(session: Session, tenant_id: int, customer: str) -> None:
-    """Drop the filters of the operations that were narrowed to `customer`. As early as `erase`."""
-    named = select(BulkOperation).where(
-        BulkOperation.tenant_id == tenant_id, BulkOperation.filters["customer"].as_string() == customer
-    )
-    for operation in session.scalars(named.order_by(BulkOperation.id).with_for_update()):
-        operation.filters = {**operation.filters, "customer": ""}
+def forget_customer(session: Session, tenant_id: int, customer: str, reasons: Select[str]) -> None:
+    """Drop `customer` from filters, and a reason beside them or of their `reasons`. As early as `erase`."""
+    filters = BulkOperation.filters
+    narrowed = or_(filters["customer"].as_string() == customer, filters["reason"].as_string().in_(reasons))
+    told = select(BulkOperation).where(BulkOperation.tenant_id == tenant_id, narrowed)
+    for operation in session.scalars(told.order_by(BulkOperation.id).with_for_update()):
+        operation.filters = {
+            name: "" if name == "reason" or (name, said) == ("customer", customer) else said
+            for name, said in operation.filters.items()
+        }
 
 
 def _delete(session: Session, *conditions: ColumnElement[bool]) -> None:

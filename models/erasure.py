@@ -43,7 +43,8 @@ def erase_customer(
     """
     text.required(customer, "customer")
     mine = _Scope(tenant.id, customer)
-    bulk_operations.forget_customer(session, tenant.id, customer)
+    reasons = select(FollowUp.reason).where(mine.of(FollowUp)).distinct()
+    bulk_operations.forget_customer(session, tenant.id, customer, reasons)
     session.execute(
         select(Conversation.id).where(mine.of(Conversation)).order_by(Conversation.id).with_for_update()
     ).all()

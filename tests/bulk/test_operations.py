@@ -296,6 +296,36 @@ def test_purge_takes_what_ended_90_days_ago_and_leaves_the_rest(world, bulk):
     assert world.count(BulkItem) == 2
 
 
+def test_erasing_takes_the_reason_that_an_operation_was_narrowed_to(world, bulk):
+    secret = "biopsy result of Maria Silva"
+    world.book("maria", reason=secret)
+    world.book("maria", reason="another")
+    world.book("c-0")
+    by_reason = bulk.begin(filters={"tab": "pending", "reason": secret})
+    by_both = bulk.begin(filters={"reason": "another", "customer": "maria", "agent": "store-support"})
+    of_a_row_that_is_gone = bulk.begin(filters={"reason": "and so on", "customer": "maria"})
+    shared = bulk.begin(filters={"reason": "another", "customer": "c-0"})
+    other = bulk.begin(filters={"reason": "pix pending", "customer": "c-0"})
+    bulk.run(by_reason)
+    erasure.erase_customer(bulk.session, world.tenant, "maria", actor=API, now=world.now)
+    world.commit()
+    assert bulk.get(by_reason).filters == {"tab": "pending", "reason": ""}
+    assert bulk.get(by_both).filters == {"reason": "", "customer": "", "agent": "store-support"}
+    assert bulk.get(of_a_row_that_is_gone).filters == {"reason": "", "customer": ""}
+    assert bulk.get(shared).filters == {"reason": "", "customer": "c-0"}
+    assert bulk.get(other).filters == {"reason": "pix pending", "customer": "c-0"}
+
+
+def test_erasing_leaves_the_reason_of_another_tenants_operation(world, bulk):
+    world.book("c-1", reason="pix pending")
+    other = bulk.begin(filters={"reason": "pix pending"})
+    elsewhere = create_tenant(bulk.session, "elsewhere", now=world.now)
+    world.commit()
+    erasure.erase_customer(bulk.session, elsewhere, "c-1", actor=API, now=world.now)
+    world.commit()
+    assert bulk.get(other).filters == {"reason": "pix pending"}
+
+
 def test_erasing_takes_a_tenants_operations_and_a_customers_name(world, bulk):
     book(world, 2)
     named = bulk.begin(filters={"tab": "pending", "customer": "c-1"})
