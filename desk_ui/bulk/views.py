@@ -8,7 +8,8 @@ from flask import g, url_for
 from flask_babel import lazy_gettext as _l
 
 from desk_ui import refreshing, words
-from desk_ui.addresses import asking
+from desk_ui.addresses import asking, in_tenant
+from desk_ui.areas import SET_UP, WORK
 from desk_ui.bulk.kinds import KINDS, Kind
 from desk_ui.bulk.queries import Filters, Result, Results
 from desk_ui.listing import Listing
@@ -112,8 +113,12 @@ def meant(operation: BulkOperation) -> str:
     """Which rows it was about: all that matched a filter, or some that were chosen."""
     if operation.watermark is None:
         return _("chosen one by one")
-    narrowed = KINDS[operation.verb].narrowed(asking("", dict(operation.filters)).removeprefix("?"))
-    return _("all that matched: %(list)s", list=narrowed)
+    return _("all that matched: %(list)s", list=narrowed(operation))
+
+
+def narrowed(operation: BulkOperation) -> str:
+    """The tab and the filters of the list that it was begun in, in words."""
+    return KINDS[operation.verb].narrowed(asking("", dict(operation.filters)).removeprefix("?"))
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,17 @@ class DetailView:
     @property
     def counted(self) -> str:
         return counted(self.operation)
+
+    @property
+    def list_url(self) -> str:
+        """The list that it was begun in, with its tab and its filters."""
+        return asking(in_tenant(f"{self.kind.area}.index"), dict(self.operation.filters))
+
+    @property
+    def list_name(self) -> str:
+        """`Follow-ups: Pending, Agent: billing`."""
+        area = next(str(area.name) for area in (*WORK, *SET_UP) if area.key == self.kind.area)
+        return f"{area}: {narrowed(self.operation)}"
 
     @property
     def over(self) -> int:

@@ -119,6 +119,19 @@ def test_partial_result_warns_and_does_not_lead_to_where_it_stands(desk, acme, l
     assert 'class="toast good"' in whole.html and "Show the result" in whole.text
 
 
+@pytest.mark.parametrize("query", ["", "?agent=store-support&reason=pix+pending"])
+def test_result_leads_back_to_the_list_that_it_came_from(desk, acme, lead, query):
+    first, _second = book(desk, acme, 2)
+    path = f"{LIST}{query}"
+    question = asked(lead, path)
+    move(desk, acme, first)
+    page = lead.follow(confirmed(lead, question)).check()
+    named = ", Agent: store-support, Reason: pix pending" if query else ""
+    assert f"Back to Follow-ups: Pending{named}" in page.text
+    assert f'href="{path.replace("&", "&amp;")}"' in page.html
+    assert f"Back to Follow-ups: Pending{named}" in lead.open(f"/acme/bulk/{operations(desk)[0].id}").text
+
+
 def test_stopped_work_shows_what_was_done_who_stopped_it_and_why_each_was_left(desk, acme, lead):
     id = running(desk, acme, lead)
     desk.tell(lambda session: runner.go_on(session, id, most=1))
