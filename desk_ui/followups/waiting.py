@@ -10,7 +10,8 @@ from flask_babel import ngettext
 from sqlalchemy.orm import Session
 
 from desk_ui import words
-from desk_ui.followups.queries import Filters, Scene
+from desk_ui.addresses import asking, in_tenant
+from desk_ui.followups.queries import Filters, Scene, Tab, TaskState
 from desk_ui.requests import settings_of
 from models.followups.records import TaskStatus
 from models.followups.stranded import WaitingTask, waiting_tasks
@@ -24,6 +25,7 @@ class Waiting:
     """Up to one more than `MOST_COUNTED` tasks, the longest waiting first."""
 
     scene: Scene
+    filters: Filters
     tasks: Sequence[WaitingTask] = ()
 
     @property
@@ -78,6 +80,17 @@ class Waiting:
             return _("and many others")
         return ngettext("and %(num)s other", "and %(num)s others", more)
 
+    @property
+    def url(self) -> str:
+        """The list of all of them, which can be gone through and narrowed."""
+        kept = Filters(
+            Tab.FIRED,
+            agent=self.filters.agent,
+            customer=self.filters.customer,
+            task=TaskState.UNFINISHED,
+        )
+        return asking(in_tenant("followups.index"), kept.as_params())
+
 
 def waiting(session: Session, scene: Scene, filters: Filters) -> Waiting:
     """The tasks that have waited for too long, as far as the list is about their agent and customer."""
@@ -89,4 +102,4 @@ def waiting(session: Session, scene: Scene, filters: Filters) -> Waiting:
         agent=filters.agent,
         customer=filters.customer,
     )
-    return Waiting(scene, found)
+    return Waiting(scene, filters, found)

@@ -1,6 +1,6 @@
 import re
 from datetime import timedelta
-from html import escape
+from html import escape, unescape
 
 import pytest
 from sqlalchemy import event, select, update
@@ -415,9 +415,22 @@ def test_list_names_no_counts_by_agent_when_not_all_waiting_tasks_were_counted(d
     strand(desk)
     monkeypatch.setattr("desk_ui.followups.waiting.MOST_COUNTED", 2)
     monkeypatch.setattr("desk_ui.followups.waiting.MOST_SHOWN", 1)
-    text = lead.open(LIST).text
-    assert "Many tasks not taken or not finished: store-support; waiting since" in text
-    assert "and many others" in text
+    page = lead.open(LIST)
+    assert "Many tasks not taken or not finished: store-support; waiting since" in page.text
+    assert f'<a href="{LIST}?tab=fired&amp;task=unfinished">and many others</a>' in page.html
+
+
+def test_strip_of_waiting_tasks_leads_to_the_others_of_its_agent(desk, acme, lead, monkeypatch):
+    for number in range(3):
+        desk.followup(acme, customer=f"c-{number}")
+    fire_all(desk)
+    strand(desk)
+    monkeypatch.setattr("desk_ui.followups.waiting.MOST_SHOWN", 1)
+    page = lead.open(f"{LIST}?tab=blocked&agent=store-support&reason=none")
+    [found] = re.findall(r'<a href="([^"]+)">and 2 others</a>', page.html)
+    path = unescape(found)
+    assert path == f"{LIST}?tab=fired&agent=store-support&task=unfinished"
+    assert sorted(customers(lead.open(path))) == ["c-0", "c-1", "c-2"]
 
 
 def test_row_and_its_page_agree_when_its_time_is_in_quiet_hours(desk, acme, lead, config):
