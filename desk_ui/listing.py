@@ -192,8 +192,13 @@ class Listing(Generic[F, R]):
     def sign(self) -> str:
         """Changes with anything that the list shows; what a refresh asks by."""
         rows = (f"{id} {sign}" for id, sign in self.signs.items())
-        around = refreshing.sign(self.page.following, *self.all_notes, *self.beside)
+        empty = "" if self.page.rows else self.nothing_sign
+        around = refreshing.sign(self.page.following, *self.all_notes, empty, *self.beside)
         return refreshing.sign_of_facts(*rows, around)
+
+    @property
+    def nothing_sign(self) -> str:
+        return refreshing.sign_of_facts(*self.nothing)
 
     def answer(self, template: str, **context: Any) -> Response:
         """The list's page, or for a refresh its part `list` where it changed."""

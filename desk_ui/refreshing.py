@@ -37,6 +37,11 @@ def sign_of_facts(*facts: object) -> str:
     return _short(chr(0).join(map(str, facts)))
 
 
+def in_parts(*parts: Sequence[object]) -> str:
+    """A sign of which it can be told in which of its `parts` it changed."""
+    return "-".join(sign_of_facts(*part) for part in parts)
+
+
 def _short(text: str) -> str:
     return f"{crc32(text.encode()):x}"
 
@@ -76,16 +81,31 @@ def _as_id(text: str, kind: type[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What the page of one thing says when that moved while it was open: what it became, and when."""
+    """What the page of one thing says when that moved while it was open: what it became; when, if known."""
 
     sign: str
     became: str
-    at: datetime
+    at: datetime | None
 
     @classmethod
     def of(cls, sign: str, became: str, at: datetime) -> "Watch":
         """`became` as a sentence of its own begins it."""
         return cls(sign, became[:1].lower() + became[1:], at)
+
+    @classmethod
+    def beside(cls, sign: str, *names: str) -> "Watch | None":
+        """Where it stands as the script shows it, and what `names` call changed beside it; else None.
+
+        `sign` is in parts, the first of the thing itself, then one for each of `names`.
+        """
+        parts = sign.split("-")
+        for shown in request.if_none_match.as_set(include_weak=True):
+            before = shown.split("-")
+            if len(before) == len(parts) and before[0] == parts[0]:
+                pairs = zip(names, before[1:], parts[1:], strict=True)
+                changed = [name for name, was, now in pairs if was != now]
+                return cls(sign, changed[0], None) if changed else None
+        return None
 
 
 def chosen() -> int:

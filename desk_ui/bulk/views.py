@@ -102,7 +102,7 @@ class ListView(Listing[Filters, BulkOperation]):
             yield Line(row, mark(row), title(row), url, counted(row), meant(row))
 
     def sign_of(self, row: BulkOperation) -> str:
-        return refreshing.sign(row.id, row.state, row.done, row.not_done)
+        return refreshing.sign_of_facts(row.id, row.state, row.done, row.not_done, row.left_out, g.zone)
 
     @property
     def nothing(self) -> tuple[str, str]:

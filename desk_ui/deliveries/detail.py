@@ -85,6 +85,8 @@ class DetailView:
     @property
     def watch(self) -> Watch:
         sign = sign_of(self.row, self.on)
+        if beside := Watch.beside(sign, _("its endpoint"), *marks.names_of_person()):
+            return beside
         last = self.steps[-1] if self.steps else None
         what, at = (last.what, last.at) if last else (self.mark.word, self.row.updated_at)
         handled = marks.last_change(db.session(), "delivery", self.row.id)
@@ -137,8 +139,9 @@ class DetailView:
 
 
 def sign_of(row: Row, on: On | None) -> str:
-    """Changes with each attempt and act, with its endpoint, and with who is on it."""
-    return refreshing.sign(row.version, row.endpoint_state, on and (on.id, on.at))
+    """Changes with each attempt and act, and with who is on it; in parts, with its endpoint and who looks."""
+    itself = row.version, on and (on.id, on.at)
+    return refreshing.in_parts(itself, (row.endpoint_state, row.url), *marks.of_person())
 
 
 def detail(session: Session, row: Row, list_query: str) -> DetailView:

@@ -1,7 +1,7 @@
 """What the deliveries templates show: each value in words, so that the templates stay dumb."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -265,8 +265,12 @@ class ListView(Listing[Filters, Row]):
         return row.state not in self.filters.tab.states or row.id in self.left
 
     def sign_of(self, row: Row) -> str:
-        shown = row.version, row.endpoint_state, when(row), aside(row), answer(row)
+        shown = row.version, row.endpoint_state, row.url, when(row), aside(row), answer(row)
         return refreshing.sign(*shown, g.zone, self._is_gone(row), self.has_acts, self.on.get(row.id))
+
+    @property
+    def beside(self) -> Sequence[object]:
+        return self.may_act, self.endpoints
 
     @staticmethod
     def _no_endpoint() -> tuple[str, ...]:

@@ -165,7 +165,8 @@ def detail(
     after = place(given)
     over = followup.status in REARMABLE
     foresight = foresee(session, followup, declared=scene.declared, now=scene.now, consents=over)
-    judged = followup.status == Status.PENDING or over
+    waits = followup.status == Status.PENDING
+    judged = waits or over
     thin = queries.one(session, scene, followup.id)
     assert thin is not None
     task, history = asked.task_of(session, scene.tenant, followup)
@@ -187,7 +188,7 @@ def detail(
         task=task,
         again=again,
         attention_after=attention_after,
-        hold=session.get(AgentHold, (scene.tenant.id, followup.agent)) if thin.held else None,
+        hold=session.get(AgentHold, (scene.tenant.id, followup.agent)) if thin.held and waits else None,
         customer_tab=search.tab_of_customer(session, scene.tenant, followup.customer),
         opt_out=customers.opted_out_because(session, scene.tenant, foresight.contact),
         hand=hands.hand(on, thin, scene, task, again=again is not None, list_query=list_query),

@@ -119,7 +119,8 @@ class Lines:
         at, aside = when(row), self._aside(row, task, again)
         # When one that fired was due is not said where that is when it fired: that changes as time passes.
         said = "" if row.status == Status.FIRED and not stands.wants else aside
-        sign = refreshing.sign_of_facts(row.version, *stands, at, said, on, self.scene.zone, self.has_acts)
+        zones = self.scene.zone, row.zone
+        sign = refreshing.sign_of_facts(row.version, *stands, at, said, on, again, *zones, self.has_acts)
         return Line(row, stands, at, aside, again, on, sign)
 
     def _stands(self, row: Row, task: Task | None, again: UUID | None, on: On | None) -> Stands:

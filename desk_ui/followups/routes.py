@@ -90,6 +90,4 @@ def detail_of(followup_id: UUID) -> DetailView | None:
 def scene_at_hand() -> Scene:
     after = settings_of(current_app).attention_after
     found = Scene.read(db.session(), g.tenant, declared.at_hand()[0], g.now, g.zone, after)
-    firing = next((line for line in lines.recent(g.now) if line.key == "fire_followups"), None)
-    halted = firing.paused.at if firing and firing.paused else None
-    return replace(found, halted=halted, next_run=lines.next_firing(g.now))
+    return replace(found, halted=lines.firing_paused_since(g.now), next_run=lines.next_firing(g.now))

@@ -139,12 +139,20 @@ class ListView(Listing[Filters, Row]):
 
     @property
     def beside(self) -> Sequence[object]:
-        return self.waiting_sign, self.scene.paused
+        return self.waiting_sign, self.off_sign, self.halted_sign, self.may_act, *self.agents
+
+    @property
+    def off_sign(self) -> str:
+        return refreshing.sign_of_facts(self.scene.paused)
+
+    @property
+    def halted_sign(self) -> str:
+        return refreshing.sign_of_facts(self.scene.halted, self.scene.zone)
 
     @property
     def waiting_sign(self) -> str:
         tasks = self.waiting.tasks if self.waiting else ()
-        return refreshing.sign(*(f"{task.id} {task.status}" for task in tasks))
+        return refreshing.sign_of_facts(self.scene.zone, *(f"{task.id} {task.status}" for task in tasks))
 
     @cached_property
     def tasks(self) -> dict[UUID, Task]:

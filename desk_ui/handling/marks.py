@@ -97,6 +97,15 @@ def last_change(session: Session, resource_type: str, id: object) -> Happened | 
     return session.scalars(query.order_by(AuditEvent.at.desc(), AuditEvent.id.desc()).limit(1)).one_or_none()
 
 
+def of_person() -> tuple[Sequence[object], ...]:
+    """What a page shows otherwise to whoever looks: the parts of its sign that `names_of_person` names."""
+    return (g.zone,), (g.role,)
+
+
+def names_of_person() -> tuple[str, ...]:
+    return _("the zone of its times"), _("what you may do")
+
+
 def watch(sign: str, on: On | None, happened: Happened) -> Watch:
     """What a page that is open says where who is on it changed last."""
     if on is None:

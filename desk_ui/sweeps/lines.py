@@ -138,6 +138,12 @@ def next_firing(now: datetime) -> datetime | None:
     return max(firing.next_due_at, now)
 
 
+def firing_paused_since(now: datetime) -> datetime | None:
+    """Since when no follow-up fires in any tenant, as it was known a few seconds ago."""
+    firing = next((line for line in recent(now) if line.key == "fire_followups"), None)
+    return firing.paused.at if firing and firing.paused else None
+
+
 def forget() -> None:
     """Read afresh the next time: something was done."""
     current_app.extensions[CACHE] = (EPOCH, [])

@@ -51,7 +51,8 @@ class Shown:
         """Changes with what is shown of it, apart from when it runs next, which the script lets go on."""
         line = self.line
         last = (line.last.id, line.last.status, line.last.finished_at) if line.last else ()
-        return refreshing.sign(line.mark, line.version, line.late_since, self.asked_at, *last, self.trend)
+        stands = line.mark, line.version, line.late_since, line.every, self.asked_at
+        return refreshing.sign(*stands, *last, self.trend, g.zone, sees_all())
 
     @property
     def refusal(self) -> str | None:
@@ -126,7 +127,13 @@ class IndexView:
 
     @property
     def sign(self) -> str:
-        return refreshing.sign(*(one.sign for one in self.sweeps), self.faults_sign)
+        return refreshing.sign_of_facts(
+            self.standing_sign, *(one.sign for one in self.sweeps), self.faults_sign
+        )
+
+    @property
+    def standing_sign(self) -> str:
+        return refreshing.sign_of_facts(self.title, self.why_not)
 
     @property
     def faults_sign(self) -> str:
@@ -143,7 +150,8 @@ class IndexView:
 
 
 def sign_of(faults: Sequence[FaultLine]) -> str:
-    return refreshing.sign(*(f"{one.fault.at} {one.fault.row}" for one in faults))
+    rows = (f"{one.fault.at} {one.fault.row}" for one in faults)
+    return refreshing.sign_of_facts(*rows, g.zone, sees_all())
 
 
 def sees_all() -> bool:
@@ -203,7 +211,7 @@ class RunsView(Listing[Filters, Run]):
     faults: Sequence[FaultLine] = ()
 
     def sign_of(self, row: Run) -> str:
-        return refreshing.sign(row.id, row.status, row.finished_at)
+        return refreshing.sign_of_facts(row.id, row.status, row.finished_at, g.zone, self.sees_all)
 
     @property
     def beside(self) -> tuple[str, str]:

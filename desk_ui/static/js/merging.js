@@ -55,10 +55,40 @@ function putIn(here, there) {
   return done;
 }
 
+// What stands beside the rows, but for the text of a list without any, which comes and goes with them.
+const beside = (rows) => rows.filter((row) => row.localName !== "tr" && row.id !== "nothing");
+
 // Whether something beside the rows came or went, which can't be put in without moving them.
 function differsBeside(here, there) {
-  const beside = (rows) => rows.filter((row) => row.localName !== "tr").map((row) => row.id).sort().join();
-  return beside(here) !== beside([...there.values()]);
+  const ids = (rows) => beside(rows).map((row) => row.id).sort().join();
+  return ids(here) !== ids([...there.values()]);
+}
+
+// What is said no more leaves its room empty, unless somebody is in it.
+function hideOver(here, there) {
+  for (const one of beside(here)) {
+    const over = !there.has(one.id) && !one.contains(document.activeElement) && !isSelected(one);
+    one.classList.toggle("over", over);
+  }
+}
+
+// The choices of the filters are put in beneath what is chosen; whether one has to wait, since somebody is in it.
+function putChoicesIn(found) {
+  let waits = false;
+  for (const old of document.querySelectorAll("select[data-choices]")) {
+    const next = found.querySelector(`select[data-choices][name="${old.name}"]`);
+    if (!next || next.innerHTML === old.innerHTML) continue;
+    if (old === document.activeElement) waits = true;
+    else {
+      const chosen = old.value, width = old.getBoundingClientRect().width;
+      // As wide as it was, so that nothing beside it moves.
+      if (width) old.style.inlineSize = `${width}px`;
+      old.replaceChildren(...next.childNodes);
+      old.value = chosen;
+      if (old.selectedIndex < 0) old.selectedIndex = 0;
+    }
+  }
+  return waits;
 }
 
 // How many of those found belong among the rows of the page. What only moved up from the next page is not new.

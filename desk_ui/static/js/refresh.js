@@ -127,6 +127,8 @@ async function readList() {
     const here = [...document.querySelectorAll(`#main ${ROWS}`)], there = byId(found);
     added = countNew(here, there, "more" in bar.dataset);
     const besides = differsBeside(here, there), done = putIn(here, there);
+    hideOver(here, there);
+    done.waits += putChoicesIn(found);
     changed = done.put;
     fresh.held = new Set(there.keys());
     fresh.sign = done.waits ? null : signOf(answer);
@@ -155,11 +157,15 @@ async function readOne() {
   // What it says of a run is over with the run.
   panel.querySelectorAll("time[data-next-run]").forEach((one) => one.removeAttribute("data-next-run"));
   expect(answer);
+  // What changed beside it, nobody knows when, and it takes the place of nothing that it became itself.
+  if (!next.dataset.at && place.querySelector("time")) return;
+  const link = Object.assign(document.createElement("a"), { href: location.href, textContent: said.show });
+  place.replaceChildren(said.moved.replace("{}", next.dataset.became), " ", link);
+  if (!next.dataset.at) return;
   const when = Object.assign(document.createElement("time"), { dateTime: next.dataset.at });
   when.dataset.ticks = "";
-  const link = Object.assign(document.createElement("a"), { href: location.href, textContent: said.show });
   // The time stands last, so that it moves nothing when it goes on.
-  place.replaceChildren(said.moved.replace("{}", next.dataset.became), " ", link, " ", when);
+  place.append(" ", when);
   tick();
 }
 
