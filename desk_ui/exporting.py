@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,13 @@ from uuid import UUID
 from models.clock import iso
 
 # A spreadsheet takes a cell that begins with one of these for a formula; the last are = + - @ in full width.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+FORMULA_STARTS = (*_SIGNS, "\t", "\r", "\n")
+# By the list separator of its language, a cell of its own begins after one of these, within ours.
+_SEPARATORS = frozenset(";|,\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+# All that stands before a sign and may be a separator, or be dropped after one; begun where that begins, so
+# that a long run is read once.
+_BEFORE_SIGN = re.compile(rf'(?<![;|,\s"])[;|,\s"]++(?=[{re.escape(_SIGNS)}])')
 BLOCK_CHARACTERS = 32_768
 # By this a spreadsheet knows UTF-8. Programs don't expect it, so only what a person downloads begins with it.
 BYTE_ORDER_MARK = "\ufeff"
@@ -48,14 +55,30 @@ def stream_jsonl(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def cell(value: Any) -> Any:
-    """`value` as a cell that no spreadsheet runs: text that would be a formula begins with a quote."""
+    """`value` as a cell that no spreadsheet runs: what would be a formula has a quote before it.
+
+    That is so at the begin of the cell, and after what is a separator in some languages: nobody knows by which
+    the file will be read.
+    """
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=_encode)
-    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
-        return f"'{value}"
-    return value
+        # A comma is JSON's own.
+        return _quoted(json.dumps(value, ensure_ascii=False, sort_keys=True, default=_encode), but={","})
+    if not isinstance(value, str):
+        return value
+    begins = value.startswith(FORMULA_STARTS) or value.lstrip().startswith(FORMULA_STARTS)
+    return f"'{_quoted(value)}" if begins else _quoted(value)
+
+
+def _quoted(value: str, but: Set[str] = frozenset()) -> str:
+    """`value` with a quote before each sign of a formula that follows a separator, whatever blanks between."""
+    separators = _SEPARATORS - but
+
+    def quote(run: re.Match[str]) -> str:
+        return run[0] if separators.isdisjoint(run[0]) else f"{run[0]}'"
+
+    return _BEFORE_SIGN.sub(quote, value)
 
 
 def as_json(value: Any) -> str:

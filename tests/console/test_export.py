@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from datetime import timedelta
 
 import pytest
@@ -157,6 +158,55 @@ def test_every_text_is_defused_in_csv_and_as_it_is_in_json_lines(desk, acme, lea
         reason, n = followup.reason, followup.customer
         assert as_lines[n] == reason
         assert as_csv[n] == (f"'{reason}" if reason.startswith(exporting.FORMULA_STARTS) else reason)
+
+
+HIDDEN = [
+    "x;=1+cmd|' /C calc'!A0;",
+    "x\t=1+1",
+    "|=1",
+    "x,@SUM(A1)",
+    "x\n=1+1",
+    "x\r\n+1",
+    "x; \u00a0-1",
+    'x;"=1+1"',
+    "x\u2028=1",
+    "x;;;\uff1d1",
+    " =1+1",
+]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_no_cell_is_a_formula_by_whatever_separator_the_file_is_read(desk, acme, lead, separator):
+    for n, reason in enumerate(HIDDEN):
+        desk.followup(acme, customer=f"c-{n}", reason=reason)
+    text = download(lead, f"{LIST}/export.csv").data.decode("utf-8-sig")
+    read = [cell for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in row]
+    assert len(read) > len(HIDDEN)
+    assert [cell for cell in read if cell.lstrip().startswith(exporting.FORMULA_STARTS)] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("a; b, c | d", "a; b, c | d"),
+        ("a-b - c = d", "a-b - c = d"),
+        ("mail a@b.example, c@d.example", "mail a@b.example, c@d.example"),
+        ("-1;-1", "'-1;'-1"),
+        ("a;\n - b", "a;\n '- b"),
+        ({"n": [1, -2], "why": "x;=1, -2"}, '{"n": [1, -2], "why": "x;\'=1, -2"}'),
+        (-1, -1),
+        (None, None),
+    ],
+)
+def test_text_stays_as_it_is_where_no_formula_begins(value, cell):
+    assert exporting.cell(value) == cell
+
+
+def test_long_runs_of_separators_are_read_once():
+    began = time.process_time()
+    for text in ("\n" * 500_000, "; " * 250_000, ";=" * 50_000):
+        exporting.cell(text)
+    assert time.process_time() - began < 2
 
 
 def test_rows_are_read_a_page_at_a_time_as_they_are_taken(app, desk, acme, lead, monkeypatch):
