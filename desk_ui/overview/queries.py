@@ -10,6 +10,7 @@ from flask import Flask, Response, current_app, g, request
 from sqlalchemy.orm import Session
 
 from desk_ui import declared
+from desk_ui.agents.queries import holds
 from desk_ui.requests import READING, settings_of
 from desk_ui.sweeps import lines
 from desk_ui.sweeps.lines import Line
@@ -22,6 +23,7 @@ from models.followups.needs import Unusable
 from models.followups.records import Block
 from models.followups.standing import BLOCKS_FOR_A_PERSON, Standing
 from models.needs import Need
+from models.tenants import AgentHold
 
 REREAD_AFTER = timedelta(seconds=5)
 CACHE = "desk_needs"
@@ -44,6 +46,8 @@ class Found:
     unreadable: str | None
     # Of what needs a person, by what for, how many somebody is on.
     taken: Mapping[str, int] = field(default_factory=dict)
+    # Of each agent that is held, since when, by whom and why.
+    held: Sequence[AgentHold] = ()
 
     @property
     def late(self) -> list[Line]:
@@ -83,7 +87,14 @@ def read(session: Session, now: datetime) -> Found:
         faults=declared.faults(in_force),
         unreadable=declarations.fault(session),
         taken=_taken(session, standing, before),
+        held=_held(session, standing),
     )
+
+
+def _held(session: Session, standing: Standing) -> Sequence[AgentHold]:
+    """One query more only where any is held."""
+    known = holds(session, standing.tenant) if standing.held else {}
+    return [known[agent] for agent in sorted(known) if known[agent].held]
 
 
 def _taken(session: Session, standing: Standing, before: datetime) -> Mapping[str, int]:

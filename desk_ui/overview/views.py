@@ -1,21 +1,23 @@
 """What the overview shows: the answer first, then each thing that needs a person, the oldest first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 
 from flask import g, url_for
+from flask_babel import ngettext
 
 from desk_ui import words
 from desk_ui.charts import Chart
 from desk_ui.overview import things
 from desk_ui.overview.queries import Found
-from desk_ui.overview.things import Thing, named
+from desk_ui.overview.things import NAMED, Thing
 from desk_ui.sweeps.lines import Line
 from desk_ui.sweeps.views import Shown
 from desk_ui.translating import gettext as _
 from models.needs import MOST
+from models.tenants import AgentHold
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,8 @@ class OverviewView:
         if standing.paused:
             says = _("Follow-ups are switched off for this tenant. Due ones wait; nothing is sent.")
             found.append(Notice(says))
-        elif standing.held:
-            agents = named(sorted(standing.held))
-            found.append(Notice(_("Held: %(agents)s. What comes due for them waits.", agents=agents)))
+        else:
+            found += _held(self.found.held)
         return found
 
     @property
@@ -110,3 +111,19 @@ def _paused(line: Line) -> Notice:
     says = f"{says}: {line.paused.reason}" if line.paused.reason else f"{says}."
     url = url_for("sweeps.show", tenant=g.tenant.key, name=line.key)
     return Notice(says, url, _("Show %(name)s", name=line.name))
+
+
+def _held(holds: Sequence[AgentHold]) -> Iterator[Notice]:
+    """Each of the first few agents that are held; the others are on their page."""
+    for hold in holds[:NAMED]:
+        when = words.day_and_time(hold.at, g.now, g.zone)
+        says = _(
+            "%(agent)s has been on hold since %(when)s, by %(who)s", agent=hold.agent, when=when, who=hold.by
+        )
+        says = f"{says}: {hold.reason.rstrip('.')}." if hold.reason else f"{says}."
+        url = url_for("agents.show", tenant=g.tenant.key, agent=hold.agent)
+        yield Notice(f"{says} {_('What comes due for it waits.')}", url, _("Show %(name)s", name=hold.agent))
+    more = len(holds) - NAMED
+    if more > 0:
+        says = ngettext("%(num)s more agent is on hold.", "%(num)s more agents are on hold.", more)
+        yield Notice(says, url_for("agents.index", tenant=g.tenant.key), _("Show the agents"))

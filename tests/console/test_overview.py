@@ -118,8 +118,36 @@ def test_overdue_is_counted_as_its_tab_counts_it_when_an_agent_is_held(desk, acm
     )
     page = lead.open(HOME)
     assert ("1", "Follow-up is overdue") in things(page)
-    assert "Held: store-support. What comes due for them waits." in page.text
+    assert "store-support has been on hold since" in page.text
     assert "Overdue 1 " in lead.block("/acme/followups/counts").text
+
+
+def test_each_agent_that_is_held_is_told_with_who_and_why_and_leads_to_its_page(desk, acme, lead):
+    def hold(session):
+        for agent, why in (("billing", "the shop is closed."), ("night dispatch", None)):
+            tenants.hold(session, acme, agent, held=True, reason=why, actor=SETTER_UP, now=clock.now())
+        gone = {"tenant": acme, "agent": "back-again", "reason": None, "actor": SETTER_UP, "now": clock.now()}
+        version = tenants.hold(session, **gone, held=True).version
+        tenants.hold(session, **gone, held=False, expected_version=version)
+
+    desk.tell(hold)
+    page = lead.open(HOME).check()
+    held = rf"has been on hold since \S+ .*?by {SETTER_UP.label}"
+    assert re.search(rf"billing {held}: the shop is closed\. What comes due for it waits\.", page.text)
+    assert re.search(rf"night dispatch {held}\. What comes due for it waits\.", page.text)
+    assert 'href="/acme/agents/billing">Show billing</a>' in page.html
+    assert 'href="/acme/agents/night~20dispatch">Show night dispatch</a>' in page.html
+    assert "back-again" not in page.text
+
+    def more(session):
+        for number in range(3):
+            tenants.hold(
+                session, acme, f"x-{number}", held=True, reason=None, actor=SETTER_UP, now=clock.now()
+            )
+
+    desk.tell(more)
+    page = lead.open(HOME)
+    assert "2 more agents are on hold." in page.text and ">Show the agents</a>" in page.html
 
 
 def test_nothing_is_overdue_when_follow_ups_are_switched_off(desk, acme, lead):
