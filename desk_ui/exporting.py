@@ -57,7 +57,7 @@ def stream_jsonl(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def cell(value: Any) -> Any:
     """`value` as a cell that no spreadsheet runs: what would be a formula has a quote before it.
 
-    That is so at the begin of the cell, and after what is a separator in some languages: nobody knows by which
+    That is so where the cell begins, and after what is a separator in some languages: nobody knows by which
     the file will be read.
     """
     if isinstance(value, datetime):
@@ -72,7 +72,7 @@ def cell(value: Any) -> Any:
 
 
 def _quoted(value: str, but: Set[str] = frozenset()) -> str:
-    """`value` with a quote before each sign of a formula that follows a separator, whatever blanks between."""
+    """`value` with a quote before each sign of a formula that follows a separator, blanks between or not."""
     separators = _SEPARATORS - but
 
     def quote(run: re.Match[str]) -> str:
