@@ -1,10 +1,9 @@
 """No query of the agents pages scans a table: plans over 100,000 rows on both databases, after ANALYZE."""
 
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import case
 
 from desk_ui.agents import queries
 from desk_ui.followups import customers
@@ -12,8 +11,11 @@ from desk_ui.followups.queries import Row, Scene
 from models.base import db
 from models.declarations import Declared
 from models.followups import booking
-from models.followups.records import Contact, FollowUp
+from models.followups.records import FollowUp
 from tests.console.test_plans import many
+from tests.support import plans
+from tests.support.filling import any_uuid, bare, fill, numbered
+from tests.support.plans import analyze, scanned
 
 pytestmark = pytest.mark.slow
 
@@ -23,51 +25,34 @@ __all__ = ["many"]
 
 
 def plans_of(session, work):
-    """The plan of each statement that `work` runs on one of the tables."""
-    seen = []
-
-    def note(_connection, _cursor, statement, parameters, *_more):
-        if statement.startswith(("SELECT", "WITH")) and any(table in statement for table in TABLES):
-            seen.append((statement, parameters))
-
-    engine = session.get_bind()
-    event.listen(engine, "before_cursor_execute", note)
-    work()
-    event.remove(engine, "before_cursor_execute", note)
-    explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
-    connection = session.connection()
-    assert seen
-    return [
-        "\n".join(
-            str(tuple(line)) for line in connection.exec_driver_sql(f"{explain} {statement}", parameters)
-        )
-        for statement, parameters in seen
-    ]
+    return plans.plans_of(session, work, *TABLES)
 
 
 def scans(plan):
-    return [table for table in TABLES if f"Seq Scan on {table}" in plan or f"SCAN {table}" in plan]
+    return scanned(plan, *TABLES)
 
 
 @pytest.fixture
 def with_contacts(desk, many, now):
-    rows = [
-        {
-            "id": uuid4(),
-            "tenant_id": many.id,
-            "customer": f"c-{number}",
-            "state": "granted" if number % 10 else "revoked",
-            "sends_without_reply": 0,
-            "created_at": now,
-            "updated_at": now,
-            "version": 1,
-        }
-        for number in range(30_000)
-    ]
-    with desk.app.app_context(), db.engine.begin() as connection:
-        connection.execute(Contact.__table__.insert(), rows)
-        connection.execute(text("ANALYZE"))
+    with desk.app.app_context():
+        with db.engine.begin() as connection, bare(connection, "contact"):
+            fill(connection, "contact", 30_000, lambda n: contact(n, many.id, now))
+        analyze(db.session())
+        db.session.remove()
     return many
+
+
+def contact(n, tenant_id, now):
+    return {
+        "id": any_uuid(),
+        "tenant_id": tenant_id,
+        "customer": numbered("c-", n),
+        "state": case((n % 10 == 0, "revoked"), else_="granted"),
+        "sends_without_reply": 0,
+        "created_at": now,
+        "updated_at": now,
+        "version": 1,
+    }
 
 
 def works(session, scene, tenant):

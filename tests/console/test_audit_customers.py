@@ -1,12 +1,10 @@
 """The audit and a customer: named where they are known now, and found by the filter."""
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import case
 
 from desk_ui.audit import customers
-from models import clock, deliveries, erasure
-from models.audit import AuditEvent
-from models.base import table_of
+from models import audit, clock, deliveries, erasure
 from models.followups import contacts, transitions
 from tests.console.counting import selects
 from tests.console.visiting import SETTER_UP
@@ -111,28 +109,27 @@ def test_event_says_in_words_what_changed(desk, acme, lead):
 def test_filter_goes_by_the_index_over_what_events_are_about(app, desk, acme):
     from desk_ui.audit import queries
     from models.base import db
+    from tests.support.filling import bare, fill, numbered
     from tests.support.plans import analyze, assert_uses_index
 
     for number in range(20):
         desk.followup(acme, customer="c-1", reason=f"reason {number}")
-    rows = [
-        {
-            "tenant_id": acme.id,
-            "at": clock.now(),
-            "actor_type": "system",
-            "actor_id": "tests",
-            "actor_label": "tests",
-            "action": "sweep.paused",
-            "resource_type": "followup" if number % 2 else "contact",
-            "resource_id": f"id-{number}",
-            "result": "success",
-            "detail": {},
-        }
-        for number in range(20_000)
-    ]
-    desk.tell(lambda session: session.execute(insert(table_of(AuditEvent)), rows))
+    noted = audit.row(
+        tenant_id=acme.id, actor=SETTER_UP, action="sweep.paused", resource=("", ""), now=clock.now()
+    )
     with app.app_context():
         session = db.session()
+        with db.engine.begin() as connection, bare(connection, "audit_event"):
+            fill(
+                connection,
+                "audit_event",
+                20_000,
+                lambda n: {
+                    **noted,
+                    "resource_type": case((n % 2 == 1, "followup"), else_="contact"),
+                    "resource_id": numbered("id-", n),
+                },
+            )
         analyze(session)
         query = queries.selected(session, acme, "UTC", queries.Filters(customer="c-1"), None)
         assert_uses_index(session, query, table="audit_event", index="ix_audit_event_resource")

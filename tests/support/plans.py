@@ -1,11 +1,14 @@
 """Reading query plans: a statement that goes through a large table row by row fails the test."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Select
+from sqlalchemy import Select, event
 from sqlalchemy.orm import Session
+
+Verbs = tuple[str, ...]
+READS: Verbs = ("SELECT", "WITH")
 
 
 def analyze(session: Session) -> None:
@@ -42,6 +45,34 @@ def assert_uses_index(
         assert not step.startswith((f"SCAN {table}", f"Seq Scan on {table}")), shown
         assert not (is_sorted and step.startswith(sort)), shown
     assert index is None or any(f" {index} " in f"{line} " for line in plan), shown
+
+
+def plans_of(session: Session, work: Callable[[], object], *tables: str, verbs: Verbs = READS) -> list[str]:
+    """The plan of each statement of `work` that begins with one of `verbs` and names one of `tables`."""
+    seen = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_more: Any) -> None:
+        if statement.startswith(verbs) and any(table in statement for table in tables):
+            seen.append((statement, parameters))
+
+    engine = session.get_bind()
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        work()
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    assert seen, f"nothing was asked of {tables}"
+    explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
+    connection = session.connection()
+    return [
+        "\n".join(str(line[-1]) for line in connection.exec_driver_sql(f"{explain} {statement}", parameters))
+        for statement, parameters in seen
+    ]
+
+
+def scanned(plan: str, *tables: str) -> list[str]:
+    """Those of `tables` that a plan reads from end to end, be it in the order of an index."""
+    return [table for table in tables if f"Seq Scan on {table}" in plan or f"SCAN {table}" in plan]
 
 
 @contextmanager
