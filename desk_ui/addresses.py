@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from flask import Flask, current_app, g, url_for
+from flask import Flask, current_app, g, request, url_for
 from werkzeug.routing import BaseConverter, IntegerConverter, Map, ValidationError
 
 from desk_ui.paging import LARGEST_ID
@@ -19,6 +19,8 @@ SHAPES = "desk_addresses"
 TENANT = "the-tenant-at-hand"
 
 
+# Bytes of an address, or of a list's query in one, that an answer's headers lead back to.
+LONGEST = 2_000
 # What stands for itself in a query.
 UNQUOTED = "!$'()*,/:;?@"
 
@@ -76,13 +78,23 @@ def outside_console(path: str) -> bool:
 
 
 def local_path(value: str | None) -> str | None:
-    """`value` if it is a path on this site, query included; None for anything that could lead elsewhere."""
-    if not value or not value.startswith("/") or value.startswith("//"):
+    """`value` if it is a path on this site, query included; None where it is long or could lead elsewhere."""
+    if not value or not value.startswith("/") or value.startswith("//") or _is_long(value):
         return None
     if "\\" in value or any(ord(character) < 33 for character in value):
         return None
     parts = urlsplit(value)
     return None if parts.scheme or parts.netloc else value
+
+
+def list_query() -> str:
+    """The query of the list that the request came from; empty where it names none, or too long a one."""
+    given = request.values.get("list", "")
+    return "" if _is_long(given) else given
+
+
+def _is_long(value: str) -> bool:
+    return len(value.encode(errors="replace")) > LONGEST
 
 
 def path_of(url: str | None) -> str | None:

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 from flask import g, request, url_for
 
+from desk_ui.addresses import list_query
 from desk_ui.htmx import is_htmx, render_page
 from models.errors import Invalid
 
@@ -115,14 +116,14 @@ def seen(version: int) -> dict[str, str]:
     """What goes round with a question about one row: the row as it was seen, and where it was seen."""
     return {
         "version": str(version),
-        "list": request.values.get("list", ""),
+        "list": list_query(),
         "shown": "panel" if request.values.get("shown") == "panel" else "row",
     }
 
 
 def came_from(area: str, **id: Any) -> str:
     """The page that a question about the row `id` came from: the row's own, or the list."""
-    given = request.values.get("list", "")
+    given = list_query()
     if request.values.get("shown") == "row":
         return url_for(f"{area}.index", tenant=g.tenant.key) + (f"?{given}" if given else "")
     return url_for(f"{area}.show", tenant=g.tenant.key, list=given or None, **id)

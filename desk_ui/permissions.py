@@ -187,7 +187,7 @@ def to_sign_in() -> Response:
             ),
             "warn",
         )
-    wanted = _acted_at() if acting else request.full_path.rstrip("?")
+    wanted = _acted_at() if acting else local_path(request.full_path.rstrip("?"))
     if "HX-Request" not in request.headers:
         return redirect(url_for("account.sign_in", to=wanted), 303)
     answer = current_app.response_class(status=401)

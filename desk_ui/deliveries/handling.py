@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flask import g, request, url_for
+from flask import g, url_for
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from desk_ui import asking
+from desk_ui.addresses import list_query
 from desk_ui.deliveries import routes
 from desk_ui.handling import acts
 from desk_ui.handling.acts import Subject
@@ -48,7 +49,7 @@ def _subject(delivery_id: int) -> Subject:
         resource=("delivery", str(delivery_id)),
         called=_("the delivery to %(origin)s", origin=endpoint_urls.origin(row.url)),
         url=url_for("deliveries.take_on", **at),
-        page=url_for("deliveries.show", **at, list=request.values.get("list") or None),
+        page=url_for("deliveries.show", **at, list=list_query() or None),
         refusal=refusal,
         show=show,
         place="#delivery",

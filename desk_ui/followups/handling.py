@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from flask import abort, g, request, url_for
+from flask import abort, g, url_for
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from desk_ui import asking
+from desk_ui.addresses import list_query
 from desk_ui.followups import queries, routes
 from desk_ui.handling import acts
 from desk_ui.handling.acts import Subject
@@ -49,7 +50,7 @@ def _subject(followup_id: UUID) -> Subject:
         resource=("followup", str(followup_id)),
         called=_("the follow-up to %(customer)s", customer=row.customer),
         url=url_for("followups.take_on", **at),
-        page=url_for("followups.show", **at, list=request.values.get("list") or None),
+        page=url_for("followups.show", **at, list=list_query() or None),
         refusal=lambda: needs.refusal_to_take(db.session(), scene, followup_id, before=scene.waiting_since),
         show=show,
         place="#followup",

@@ -4,6 +4,7 @@ from flask import g, request, url_for
 from flask_babel import gettext as _
 
 from desk_ui.acting import back_or
+from desk_ui.addresses import list_query
 from desk_ui.offering import Offer
 from desk_ui.permissions import Permission, may
 from models.base import db
@@ -38,5 +39,5 @@ def after_cancel(followup: FollowUp) -> Offer | None:
         followup,
         shown="panel" if request.form.get("shown") == "panel" else "row",
         back=back_or(url_for("followups.index", tenant=g.tenant.key)),
-        list_query=request.form.get("list", ""),
+        list_query=list_query(),
     )

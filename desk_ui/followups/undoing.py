@@ -11,6 +11,7 @@ from werkzeug.wrappers import Response
 
 from desk_ui import words
 from desk_ui.acting import Action, back_or, perform
+from desk_ui.addresses import list_query
 from desk_ui.followups import queries, rearm_asks, routes, views
 from desk_ui.htmx import render_block
 from desk_ui.listing import Asked
@@ -79,8 +80,7 @@ def _refused(row: queries.Row, fault: Conflict) -> str:
 
 
 def _page(row: Any) -> str:
-    list_query = request.form.get("list") or None
-    return url_for("followups.show", tenant=g.tenant.key, followup_id=row.id, list=list_query)
+    return url_for("followups.show", tenant=g.tenant.key, followup_id=row.id, list=list_query() or None)
 
 
 def _row(followup_id: UUID) -> str:

@@ -9,6 +9,7 @@ from werkzeug.wrappers import Response
 
 from desk_ui import words
 from desk_ui.acting import Action, back_or, perform
+from desk_ui.addresses import list_query
 from desk_ui.asking import Ask
 from desk_ui.handling import marks
 from desk_ui.handling.marks import On
@@ -80,7 +81,7 @@ def ask(subject: Subject) -> Ask:
         says=says,
         hidden={
             "instead_of": on.id if on else "",
-            "list": request.values.get("list", ""),
+            "list": list_query(),
             "shown": "panel",
         },
         verb=_("Take it over") if on else _("I'm on it"),
