@@ -46,6 +46,20 @@ def test_components_are_read_as_well_with_more_contrast(shown, open_page, contra
         assert len(set(edges)) == 2 and edges.count(edges[0]) == 1
 
 
+def test_each_heading_stands_over_its_own_cells(shown, open_page):
+    with open_page() as page:
+        shown.sign_in(page, "lead@parts.test")
+        page.goto(f"{shown.url}{PAGE}")
+        place = "all => all.map(one => Math.round(one.getBoundingClientRect().left))"
+        heads = page.locator(".list thead th").evaluate_all(place)
+        assert len(heads) == 8
+        assert heads == page.locator(".list tbody tr").first.locator("td").evaluate_all(place)
+        # What needs a person is drawn as on the overview: a shape, and its button in a column beside it.
+        for need in page.locator(".need").all():
+            assert need.locator(".big .shape").count() == 1
+            assert need.locator("a.button").bounding_box()["width"] < need.bounding_box()["width"] / 4
+
+
 def test_list_on_paper_has_every_column_and_nothing_to_press(shown, open_page):
     with open_page(viewport=NARROW) as page:
         shown.sign_in(page, "lead@parts.test")
