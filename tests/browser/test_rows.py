@@ -1,5 +1,6 @@
 """What stands in a row has room beside what else stands there, on a wide screen and on a narrow one."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -86,3 +87,36 @@ def test_number_of_the_navigation_leads_to_its_lines(desk, open_page, filled, si
         page.locator("#needs-followups a").click()
         page.wait_for_url("**/shown#need-followups")
         expect(page.locator("#need-followups")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", [1025, 1281, 1409, 1440])
+def test_reason_has_the_most_room_of_all_columns(desk, open_page, filled, width):
+    with open_page(viewport={"width": width, "height": 900}) as page:
+        desk.sign_in(page, "lead@shown.test")
+        for tab in ("pending", "blocked", "fired"):
+            FollowUps(page, desk.url, "shown").open(f"?tab={tab}")
+            heads = page.get_by_role("columnheader").filter(visible=True)
+            wide = heads.evaluate_all(
+                "all => Object.fromEntries(all.map(one => [one.innerText, one.clientWidth]))"
+            )
+            reason = wide.pop("Reason")
+            # Where the columns are about to become cards, little is left to give.
+            assert reason >= (300 if width > 1280 else 160), tab
+            assert width < 1280 or reason > max(wide.values()), tab
+            cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+            assert page.locator("td.a .clip").filter(visible=True).evaluate_all(cut) == [], tab
+
+
+@SIZES
+def test_events_are_as_high_as_one_another_and_tell_who_from_whom(desk, open_page, filled, size):
+    with open_page(viewport=size) as page:
+        desk.sign_in(page, "lead@shown.test")
+        page.goto(f"{desk.url}/shown/audit?kind=followup")
+        rows = page.locator(".list tbody tr")
+        assert page.locator("td.r .sub a").count() > rows.count()
+        by = page.locator("td.a .card").first
+        if size is WIDE:
+            assert len(set(rows.evaluate_all("all => all.map(one => one.offsetHeight)"))) == 1
+            expect(by).to_be_hidden()
+        else:
+            expect(page.locator("td.a").first).to_have_text(re.compile("^by "))
