@@ -28,8 +28,13 @@ def mark(row: Row) -> Mark:
 
 
 def types(row: Row) -> str:
-    """Which events it gets, in one line."""
-    return _("all events") if row.event_types == [ALL] else ", ".join(row.event_types)
+    """Which events it gets, in one line and in words; their codes stand on its page."""
+    if row.event_types == [ALL]:
+        return _("all events")
+    if len(row.event_types) == 1:
+        return words.event_alone(row.event_types[0])
+    said = ", ".join(str(words.EVENTS.get(name, name)) for name in row.event_types)
+    return _("%(n)s kinds: %(events)s", n=words.number(len(row.event_types)), events=said)
 
 
 def refusal_to_change() -> str | None:

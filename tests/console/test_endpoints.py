@@ -70,6 +70,30 @@ def test_list_shows_the_host_the_events_and_how_each_fares(desk, acme, endpoint,
     assert re.search(r"Failed in a row: 1\b", page.text) and "Failing" in page.text
 
 
+@pytest.mark.parametrize(
+    ("types", "says"),
+    [
+        (["followup.fired"], "A follow-up fired"),
+        (["contact.revoked", "task.created"], "2 kinds: a customer opted out, an agent got a task"),
+    ],
+)
+def test_list_names_the_events_in_words(desk, acme, settings, endpoint, lead, types, says):
+    desk.tell(
+        lambda session: endpoints.update(
+            session,
+            acme.id,
+            endpoint.id,
+            event_types=types,
+            settings=settings,
+            actor=SETTER_UP,
+            now=clock.now(),
+        )
+    )
+    page = lead.open(LIST)
+    assert says in page.text
+    assert not any(code in page.html for code in types)
+
+
 def test_list_says_what_there_is_without_one(lead):
     assert "No endpoint yet" in lead.open(LIST).text
 
