@@ -4,7 +4,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from sqlalchemy import and_, case, event
+from sqlalchemy import and_, case
 
 from desk_ui.bulk import queries
 from desk_ui.bulk.queries import Results
@@ -14,21 +14,23 @@ from models import bulk_operations, bulk_running
 from models.base import db
 from models.bulk_operations import KEPT_FOR, BulkOperation, ItemState
 from tests.conftest import T
+from tests.support import plans
 from tests.support.create import create_tenant
 from tests.support.declare import declared
 from tests.support.filling import bare, fill, moment, numbered, uuid_of
-from tests.support.plans import analyze
+from tests.support.plans import analyze, scanned
 
 pytestmark = pytest.mark.slow
 
 OPERATIONS, ITEMS = 2_000, 50
+TABLES = ("bulk_operation", "bulk_item")
 LIMIT = timedelta(seconds=30)
 
 
 @pytest.fixture
 def tenant(app, session):
     made = create_tenant(session, now=T)
-    with db.engine.begin() as connection, bare(connection, "bulk_operation", "bulk_item"):
+    with db.engine.begin() as connection, bare(connection, *TABLES):
         fill(connection, "bulk_operation", OPERATIONS, lambda n: _operation(n, made.id))
         fill(connection, "bulk_item", OPERATIONS * ITEMS, lambda n: _item(n // ITEMS, n % ITEMS))
     analyze(session)
@@ -74,33 +76,15 @@ def _item(operation, number):
 
 def plans_of(session, work) -> list[str]:
     """The plan of each statement that `work` runs on the tables of bulk work."""
-    seen = []
-
-    def note(_connection, _cursor, statement, parameters, *_more):
-        if statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")) and "bulk_" in statement:
-            seen.append((statement, parameters))
-
-    engine = session.get_bind()
-    event.listen(engine, "before_cursor_execute", note)
     try:
-        work()
+        return plans.plans_of(session, work, *TABLES, verbs=("SELECT", "UPDATE", "DELETE", "WITH"))
     finally:
-        event.remove(engine, "before_cursor_execute", note)
-    explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
-    lines = [
-        [str(tuple(line)) for line in session.connection().exec_driver_sql(f"{explain} {one}", given)]
-        for one, given in seen
-    ]
-    session.rollback()
-    return ["\n".join(plan) for plan in lines]
+        session.rollback()
 
 
 def walks(plan: str) -> bool:
-    tables = ("bulk_item", "bulk_operation")
-    return any(f"Seq Scan on {name}" in plan or f"SCAN {name}" in plan for name in tables) and (
-        # What runs at the moment is an index of its own, which holds no more than that.
-        "ix_bulk_operation_running" not in plan
-    )
+    # What runs at the moment is an index of its own, which holds no more than that.
+    return bool(scanned(plan, *TABLES)) and "ix_bulk_operation_running" not in plan
 
 
 def check_every_read_goes_by_its_indexes(session, tenant):
@@ -121,8 +105,8 @@ def check_every_read_goes_by_its_indexes(session, tenant):
         "what is purged": lambda: bulk_operations.purge(session, now=T + KEPT_FOR + LIMIT, limit=20),
     }
     for name, work in works.items():
-        plans = plans_of(session, work)
-        assert plans and [plan for plan in plans if walks(plan)] == [], (name, plans)
+        found = plans_of(session, work)
+        assert [plan for plan in found if walks(plan)] == [], (name, found)
 
 
 def check_operations_are_sorted_when_their_index_is_gone(session, tenant):
