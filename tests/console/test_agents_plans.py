@@ -10,7 +10,7 @@ from desk_ui.followups import customers
 from desk_ui.followups.queries import Row, Scene
 from models.base import db
 from models.declarations import Declared
-from models.followups import booking
+from models.followups import booking, since
 from models.followups.records import FollowUp
 from tests.console.test_plans import many
 from tests.support import plans
@@ -74,6 +74,7 @@ def works(session, scene, tenant):
         "waiting": lambda: customers.waiting(session, tenant, thin.customer),
         "twin": lambda: booking.pending_twin(session, tenant.id, thin),
         "rearmed": lambda: customers.rearmed_as(session, tenant, thin.id),
+        "since": lambda: since.read(session, row),
     }
 
 
