@@ -6,13 +6,12 @@ from flask import Flask, g, get_flashed_messages, request, session
 from flask_babel import Babel
 from flask_wtf.csrf import generate_csrf
 
-from desk_ui import areas, charts, declared, frame, keys, refreshing, translating, words
+from desk_ui import areas, around, charts, declared, frame, keys, refreshing, translating, words
 from desk_ui.asking import once
 from desk_ui.auth import THEMES
 from desk_ui.offering import Offer, flashed
 from desk_ui.rows import slot
 from desk_ui.sweeps import lines, telling
-from desk_ui.translating import gettext as _
 from desk_ui.translating import lazy_gettext as _l
 from models.tenants import Tenant
 
@@ -61,22 +60,7 @@ class Surroundings:
 
     @property
     def sweep_health(self) -> list[tuple[str, str, str, str]]:
-        """How the sweeps stand: each as tone, shape, words, and the names that the words leave out."""
-        if not g.get("operator"):
-            return []
-        sweeps = lines.recent(g.now)
-        late = [line.name for line in sweeps if line.late_since is not None]
-        paused = [line.name for line in sweeps if line.paused]
-        found = []
-        if late:
-            text = (
-                _("%(name)s is late", name=late[0]) if len(late) == 1 else _("%(n)s sweeps late", n=len(late))
-            )
-            found.append(("bad", "triangle", text, ", ".join(late)))
-        if paused:
-            text = _("%(name)s paused", name=", ".join(paused))
-            found.append(("warn", "pause", text, ""))
-        return found or [("good", "disc", _("Sweeps on time"), "")]
+        return around.sweep_health()
 
     @property
     def next_run(self) -> datetime | None:

@@ -48,6 +48,9 @@ def _short(text: str) -> str:
 
 def answer(sign: str, draw: Callable[[], str]) -> Response:
     """The page that `draw` draws; 304 for a script that asks for a part of it, where `sign` is as it was."""
+    # Imported here, since it reads what the areas show, which are read again by this.
+    from desk_ui import around
+
     if not is_htmx():
         return make_response(draw())
     unchanged = request.if_none_match.contains_weak(sign)
@@ -56,6 +59,7 @@ def answer(sign: str, draw: Callable[[], str]) -> Response:
     at = lines.next_firing(g.now)
     if at is not None:
         found.headers[NEXT_RUN] = at.isoformat()
+    found.headers[around.HEADER] = around.told(moved=not unchanged)
     return found
 
 
@@ -109,7 +113,7 @@ class Watch:
 
 
 def chosen() -> int:
-    """After how many seconds the lists of the person at hand are read again; 0 for never."""
+    """After how many seconds the pages of the person at hand are read again; 0 for never."""
     return preferences.refresh_of(g.operator)
 
 
@@ -140,7 +144,7 @@ def _said(_language: str) -> str:
         "failed": _("Not refreshed for {}"),
         "signedOut": _("You are signed out."),
         "signIn": _("Sign in"),
-        "refused": _("This list can't be read any more."),
+        "refused": _("This page can't be read any more."),
         "newer": _("The desk was updated."),
         "reload": _("Reload"),
         "gone": _("no longer kept"),

@@ -19,6 +19,7 @@ from models.operators import Role
 LOCALE = "en_GB"
 DAY = timedelta(days=1)
 EXACT_HOURS = 10
+_NEXT_RUN = Markup('<time datetime="{}" title="{}" data-expected data-next-run data-ticks>{}</time>')
 # A list shows a hundred times and more, and formatting by pattern takes most of a page's time.
 _DAYS = dict(get_day_names("abbreviated", locale=LOCALE))
 _MONTHS = dict(get_month_names("abbreviated", locale=LOCALE))
@@ -210,9 +211,20 @@ def ticking(at: datetime, now: datetime, zone: str | None = None) -> Markup:
     return Markup('<time datetime="%s" data-ticks>%s</time>') % (at.isoformat(), said)
 
 
+def lasting(since: datetime, now: datetime) -> Markup:
+    """`42 min`, for how long it has been so; a script lets it go on."""
+    length = span(max(now - since, timedelta()))
+    return Markup('<time datetime="%s" data-ticks data-lasts>%s</time>') % (since.isoformat(), length)
+
+
 def ahead(at: datetime, now: datetime) -> str:
     """`in 12 s` for what is expected, and `now` from its moment on: whether it came is not known here."""
     return distance(at, now) if int((at - now).total_seconds()) > 0 else _("now")
+
+
+def next_run(at: datetime, now: datetime, zone: str) -> Markup:
+    """The same of the next run: a script lets it go on, and begin anew with the run after it."""
+    return _NEXT_RUN.format(at.isoformat(), exact(at, zone), ahead(at, now))
 
 
 def day_and_time(at: datetime, now: datetime, zone: str) -> str:

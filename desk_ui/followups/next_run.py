@@ -8,14 +8,11 @@ from desk_ui.translating import gettext as _
 from models.followups.policy import Verdict
 from models.followups.records import FollowUp, Status
 
-MOMENT = Markup('<time datetime="{}" title="{}" data-expected data-next-run data-ticks>{}</time>')
-
 
 def moment(scene: Scene) -> Markup:
     """`in 12 s`, until the next run; a script lets it go on."""
     assert scene.next_run is not None
-    at, zone = scene.next_run, scene.zone
-    return MOMENT.format(at.isoformat(), words.exact(at, zone), words.ahead(at, scene.now))
+    return words.next_run(scene.next_run, scene.now, scene.zone)
 
 
 def is_taken(row: Row | FollowUp, scene: Scene, *, held: bool) -> bool:

@@ -2,11 +2,12 @@
 
 from flask import Flask
 
-from desk_ui.overview import queries, routes
-
 
 def register(app: Flask) -> None:
     """Add this area's routes to `app`."""
+    # Imported here, since what stands around every page reads the numbers of this area.
+    from desk_ui.overview import queries, routes
+
     app.add_url_rule("/<tenant:tenant>", "overview.index", routes.index)
     app.add_url_rule("/<tenant:tenant>/needs", "overview.needs", routes.needs)
     queries.register(app)

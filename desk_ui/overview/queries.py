@@ -112,13 +112,14 @@ def register(app: Flask) -> None:
     app.after_request(_forget)
 
 
-def areas(session: Session, now: datetime) -> dict[str, int]:
-    """`Found.areas`, a few seconds old at most, and read afresh after an act in this process."""
+def areas(session: Session, now: datetime, oldest: timedelta | None = None) -> dict[str, int]:
+    """`Found.areas`, a few seconds old at most, or up to `oldest`; read afresh after an act here."""
     kept: dict[int, tuple[datetime, dict[str, int]]] = current_app.extensions[CACHE]
     read_at, found = kept.get(g.tenant.id, (None, {}))
-    if read_at is None or not timedelta() <= now - read_at < REREAD_AFTER:
+    if read_at is None or not timedelta() <= now - read_at < (oldest or REREAD_AFTER):
         found = keep(read(session, now)).areas
-    return found
+    # As the bar of the page has it, which is known afresh more often.
+    return found | {"sweeps": sum(line.late_since is not None for line in lines.recent(now))}
 
 
 def keep(found: Found) -> Found:

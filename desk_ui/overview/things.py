@@ -6,6 +6,7 @@ from datetime import datetime
 
 from flask import current_app, g, url_for
 from flask_babel import ngettext
+from markupsafe import Markup
 
 from desk_ui import local_time, words
 from desk_ui.overview.queries import DEAD, Found
@@ -24,9 +25,13 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """One line of the overview. `since` is None where nobody knows; `url` where there is no page for it."""
+    """One line of the overview, of which each area has one by its `key`.
+
+    `since` is None where nobody knows; `url` where there is no page for it; a run takes it at `taken_at`.
+    """
 
     area: str
+    key: str
     number: int
     since: datetime | None
     title: str
@@ -34,6 +39,11 @@ class Thing:
     url: str | None = None
     tone: str = "bad"
     taken: int = 0
+    taken_at: datetime | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.area}-{self.key}"
 
     @property
     def handled(self) -> str:
@@ -95,6 +105,7 @@ def _late(line: Line) -> Thing:
     runs = _("It should run %(every)s, and no run ended well since then.", every=telling.every(line.every))
     return Thing(
         "sweeps",
+        line.key,
         1,
         line.late_since,
         _("%(name)s is late", name=line.name),
@@ -105,18 +116,17 @@ def _late(line: Line) -> Thing:
 
 def _overdue(found: Found) -> Thing:
     number, at = found.overdue.number, next_run(found)
-    if at is None:
-        then = _("That waits until Firing runs again.")
-    else:
-        then = _("The next run, %(when)s, takes what is due.", when=words.ahead(at, g.now))
+    says = _("Due, and taken by no run so far. Nothing was sent.")
     return Thing(
         "followups",
+        needs.OVERDUE,
         number,
         found.overdue.since,
         ngettext("Follow-up is overdue", "Follow-ups are overdue", number),
-        f"{_('Due, and taken by no run so far. Nothing was sent.')} {then}",
+        says if at else f"{says} {_('That waits until Firing runs again.')}",
         _list(tab="overdue"),
         taken=found.taken.get(needs.OVERDUE, 0),
+        taken_at=at,
     )
 
 
@@ -128,6 +138,7 @@ def _blocked(found: Found, block: Block) -> Thing:
         because = f"{because} {_('The policy in desk.toml must be corrected first.')}"
     return Thing(
         "followups",
+        block.value,
         need.number,
         need.since,
         ngettext("Follow-up blocked: %(why)s", "Follow-ups blocked: %(why)s", need.number, why=why),
@@ -149,6 +160,7 @@ def _tasks(found: Found) -> Thing:
     )
     return Thing(
         "followups",
+        needs.TASKS,
         found.tasks.number,
         found.tasks.since,
         ngettext("Task that no agent finished", "Tasks that no agent finished", found.tasks.number),
@@ -162,18 +174,17 @@ def _unusable(found: Found) -> Iterator[Thing]:
     agents, due = found.unusable.agents, found.unusable.next_due_at
     if not agents:
         return
-    when = words.distance(due, g.now) if due and due > g.now else _("at the next run")
-    blocked = _(
-        "What waits for %(agents)s is blocked when it comes due: the next %(when)s.",
-        agents=named(agents),
-        when=when,
-    )
+    when = words.ticking(due, g.now) if due and due > g.now else _("at the next run")
+    said = _("What waits for %(agents)s is blocked when it comes due: the next %(when)s.")
+    blocked = Markup(said) % {"agents": named(agents), "when": when}
+    then = _("The policy in desk.toml must be corrected before that.")
     yield Thing(
         "agents",
+        "unusable",
         len(agents),
         None,
         ngettext("Agent whose policy can't be used", "Agents whose policy can't be used", len(agents)),
-        f"{blocked} {_('The policy in desk.toml must be corrected before that.')}",
+        blocked + " " + then,
         url_for("agents.index", tenant=g.tenant.key),
     )
 
@@ -182,7 +193,7 @@ def _unreadable(found: Found) -> Iterator[Thing]:
     if found.unreadable:
         fault = found.unreadable
         says = _("%(fault)s. The last good version stays in force, so nothing stops.", fault=fault)
-        yield Thing("set-up", 1, None, _("desk.toml can't be used"), says)
+        yield Thing("set-up", "unreadable", 1, None, _("desk.toml can't be used"), says)
 
 
 def _faults(found: Found) -> Thing:
@@ -191,6 +202,7 @@ def _faults(found: Found) -> Thing:
     faults = [str(fault) for fault in found.faults if not fault.path.startswith(told)]
     return Thing(
         "set-up",
+        "faults",
         len(faults),
         None,
         ngettext("Fault in desk.toml", "Faults in desk.toml", len(faults)),
@@ -201,6 +213,7 @@ def _faults(found: Found) -> Thing:
 def _dead(found: Found) -> Thing:
     return Thing(
         "deliveries",
+        DEAD,
         found.dead.number,
         found.dead.since,
         ngettext("Delivery given up", "Deliveries given up", found.dead.number),
@@ -219,6 +232,7 @@ def _paused_endpoint(one: Paused) -> Thing:
         says = _("%(who)s paused %(origin)s.", who=one.by, origin=origin)
     return Thing(
         "deliveries",
+        str(one.id),
         one.number,
         one.since,
         ngettext(

@@ -1,14 +1,14 @@
 """What the overview shows: the answer first, then each thing that needs a person, the oldest first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from flask import g, url_for
 from flask_babel import ngettext
+from markupsafe import Markup
 
-from desk_ui import words
+from desk_ui import refreshing, words
 from desk_ui.charts import Chart
 from desk_ui.overview import things
 from desk_ui.overview.queries import Found
@@ -52,20 +52,20 @@ class OverviewView:
         return _("%(n)s things need a person", n=words.number(total))
 
     @property
-    def says(self) -> str:
+    def says(self) -> Markup:
         """How long the oldest has waited, and whether the rest goes on by itself."""
         waits = [thing.since for thing in self.things if thing.since is not None]
         found = []
         if waits:
-            length = words.span(max(g.now - min(waits), timedelta()))
-            found.append(_("The oldest has waited %(length)s.", length=length))
+            length = words.lasting(min(waits), g.now)
+            found.append(Markup(_("The oldest has waited %(length)s.")) % {"length": length})
         if not self.found.late and not self.found.paused:
             found.append(
                 _("All sweeps are on time.")
                 if self.things
                 else _("All sweeps run, and do the rest by themselves.")
             )
-        return " ".join(found)
+        return Markup(" ").join(found)
 
     @property
     def first(self) -> Thing | None:
@@ -87,15 +87,36 @@ class OverviewView:
         return found
 
     @property
-    def calm(self) -> str:
+    def calm(self) -> Markup | str:
         """What stands where nothing needs a person."""
         at = things.next_run(self.found)
         if at is None:
             return _("Due follow-ups wait until Firing runs again.")
-        when = words.ahead(at, g.now)
-        if int((at - g.now).total_seconds()) <= 0:
-            return _("Due follow-ups fire by themselves. A run begins now.")
-        return _("Due follow-ups fire by themselves. The next run is %(when)s.", when=when)
+        when = words.next_run(at, g.now, g.zone)
+        return Markup(_("Due follow-ups fire by themselves. The next run is %(when)s.")) % {"when": when}
+
+    @cached_property
+    def signs(self) -> dict[str, str]:
+        """Of each part of the page, by its id, what changes with what it shows; when a run comes does not."""
+        comes = things.next_run(self.found) is not None
+        parts: dict[str, list[object]] = {
+            "standing": [self.title, self.says],
+            "notices": list(self.notices),
+            "needing": [comes, *(replace(thing, url=None, taken_at=None) for thing in self.things)],
+            **{f"beat-{one.line.key}": [one.sign] for one in self.sweeps},
+            "by-hour": [one.sign for one in self.sweeps],
+        }
+        return {id: refreshing.sign(*self._always, *shown) for id, shown in parts.items()}
+
+    @property
+    def _always(self) -> tuple[object, ...]:
+        """For whom it is drawn; and the hour, with which the charts move on and what is over a day old."""
+        return g.zone, g.role, g.now.replace(minute=0, second=0, microsecond=0)
+
+    @property
+    def sign(self) -> str:
+        """Changes with anything that the page shows; what a refresh asks by."""
+        return refreshing.sign_of_facts(*self.signs.values())
 
     @property
     def charts(self) -> list[tuple[str, Chart]]:

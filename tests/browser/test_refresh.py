@@ -8,15 +8,17 @@ from itertools import count
 import click
 import pytest
 from playwright.sync_api import expect
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
-from models import clock, preferences, sweep_states
+from jobs.schedule import SWEEPS
+from models import clock, preferences, sweep_states, tenants
 from models.followups import transitions
 from models.operators import Operator
+from models.sweeps import SweepRun
 from tests.browser.pages import FollowUps
 from tests.browser.served import NARROW, SETTER_UP
 from tests.browser.test_followups import fire
-from tests.support.create import create_followup
+from tests.support.create import create_followup, create_good_run
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
@@ -311,11 +313,33 @@ def every_ten_seconds(desk, acme):
     set_interval(desk, 0)
 
 
-def test_requests_of_an_idle_page_are_few(desk, open_page, acme, agent, every_ten_seconds):
+@pytest.fixture
+def every_sweep_ran(desk, acme):
+    """No sweep is late though nothing runs them here; and a tenant where nothing waits."""
+    before = desk.tell(lambda session: tenants.get(session, None).created_at)
+
+    def ran(session):
+        for name in SWEEPS:
+            create_good_run(session, name, now=clock.now() + timedelta(minutes=10))
+
+    desk.tell(ran)
+    yield desk.tenant(f"open-{next(_numbers)}")
+    desk.tell(lambda session: setattr(tenants.get(session, None), "created_at", before))
+
+
+def open_well(page):
+    """How the sweeps stand is kept for some seconds, perhaps from a test before."""
+    health = page.locator("#health a.state")
+    is_well = lambda: page.reload() and health.inner_text() == "Sweeps on time"  # noqa: E731
+    eventually(is_well, within=20, what="the sweeps are known to be on time")
+
+
+def test_requests_of_an_idle_page_are_few(desk, open_page, acme, agent, every_ten_seconds, every_sweep_ran):
     """By the page's own clock, moved on by a minute."""
     book(desk, acme, agent, f"c-{agent}")
     with open_page() as page:
         desk.sign_in(page)
+        open_well(page)
         page.clock.install()
         followups = FollowUps(page, desk.url).open(f"?agent={agent}")
         expect(followups.tab("Pending").locator(".c")).not_to_be_empty()
@@ -434,3 +458,120 @@ def test_row_whose_text_is_marked_waits(desk, open_page, acme, agent):
         page.evaluate("getSelection().removeAllRanges()")
         refresh(page)
         expect(row.locator("[name=version]")).to_have_value("2")
+
+
+def make_late(desk, name):
+    def forget(session):
+        session.execute(delete(SweepRun).where(SweepRun.name == name))
+        tenants.get(session, None).created_at = clock.EPOCH
+
+    desk.tell(forget)
+
+
+def make_overdue(desk, tenant, customer):
+    """Of an agent without quiet hours, at whatever time of the day."""
+    earlier = clock.now() - timedelta(hours=1)
+    at = earlier + timedelta(minutes=10)
+    desk.tell(
+        lambda session: create_followup(
+            session, tenant, now=earlier, agent="billing", customer=customer, at=at
+        )
+    )
+
+
+def refresh_until(page, check):
+    """How the sweeps stand is kept for some seconds by the process that tells it."""
+
+    def shown():
+        refresh(page)
+        return check()
+
+    eventually(shown, within=20, what="it is shown")
+
+
+@contextmanager
+def overview_of(desk, open_page, tenant, **given):
+    with open_page(**given) as page:
+        desk.sign_in(page, f"lead@{tenant.key}.test")
+        open_well(page)
+        yield page
+
+
+def test_overview_left_open_shows_what_becomes_overdue_and_the_focus_stays(desk, open_page, every_sweep_ran):
+    tenant = every_sweep_ran
+    with overview_of(desk, open_page, tenant) as page:
+        make_overdue(desk, tenant, "c-1")
+        heading = page.get_by_role("heading", level=1)
+        refresh_until(page, lambda: heading.inner_text() == "1 thing needs a person")
+        expect(page.locator("[data-live]")).to_have_text("1 thing needs a person.")
+        expect(page.locator("#needs-followups")).to_have_text("1 needs a person")
+        link = page.get_by_role("link", name=re.compile("^Show it ?: Follow-up is overdue"))
+        link.focus()
+        make_overdue(desk, tenant, "c-2")
+        refresh_until(page, lambda: heading.inner_text() == "2 things need a person")
+        expect(page.get_by_role("link", name=re.compile("^Show 2 ?: Follow-ups are overdue"))).to_be_focused()
+        expect(page.locator("#needs-followups")).to_have_text("2 need a person", timeout=15_000)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("link", name="c-2", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["", "/followups", "/audit"])
+def test_page_left_open_says_that_a_sweep_is_late_and_the_focus_stays(desk, open_page, every_sweep_ran, path):
+    tenant = every_sweep_ran
+    with overview_of(desk, open_page, tenant) as page:
+        page.goto(f"{desk.url}/{tenant.key}{path}")
+        health = page.get_by_role("region", name="Where you are").get_by_role("link", name="Sweeps on time")
+        health.focus()
+        expect(page.locator(".bar .next")).to_be_visible()
+        make_late(desk, "fire_followups")
+        late = page.locator("#health").get_by_role("link", name="Firing is late")
+        refresh_until(page, late.is_visible)
+        expect(late).to_be_focused()
+        expect(page.locator(".bar .next")).to_have_count(0)
+        expect(page.locator("#needs-sweeps")).to_have_text("1 needs a person")
+        if not path:
+            expect(page.get_by_role("heading", name="Firing is late")).to_be_visible()
+            expect(page.get_by_text("All sweeps")).to_have_count(0)
+            expect(page.locator("#beat-fire_followups")).to_contain_text("Late")
+
+
+def test_overview_rests_while_a_menu_is_open_or_the_tab_is_hidden(desk, open_page, every_sweep_ran):
+    tenant = every_sweep_ran
+    with overview_of(desk, open_page, tenant) as page:
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.locator("details.person summary").click()
+        refresh(page)
+        expect(page.locator("[data-says]")).to_have_text(re.compile("^Paused while a menu is open, read at"))
+        page.keyboard.press("Escape")
+        page.evaluate(HIDE, True)
+        refresh(page)
+        assert asked == []
+        make_overdue(desk, tenant, "c-1")
+        page.evaluate(HIDE, False)
+        expect(page.get_by_role("heading", level=1)).to_have_text("1 thing needs a person")
+
+
+def test_requests_of_an_idle_overview_are_few_and_its_times_go_on(desk, open_page, every_sweep_ran):
+    """By the page's own clock, moved on by a minute."""
+    tenant = every_sweep_ran
+    make_overdue(desk, tenant, "c-1")
+    query = select(Operator).where(Operator.email == f"lead@{tenant.key}.test")
+    desk.tell(lambda session: setattr(session.scalars(query).one(), "refresh_seconds", None))
+    with open_page() as page:
+        desk.sign_in(page, f"lead@{tenant.key}.test")
+        open_well(page)
+        page.clock.install()
+        page.reload()
+        expect(page.locator("#needs-followups")).to_have_text("1 needs a person")
+        waited = page.locator("[data-lasts]").inner_text()
+        seen = []
+        page.on("response", lambda answer: seen.append((answer.status, answer.request.url)))
+        for _step in range(60):
+            page.clock.run_for(1_000)
+            page.evaluate("1")
+        eventually(lambda: page.evaluate("1") and len(seen) >= 5, what="it was read again")
+        click.echo(f"\nrequests of an idle open overview within a minute: {seen}")
+        assert len(seen) <= 6
+        assert {status for status, _url in seen} == {304}
+        assert page.locator("[data-lasts]").inner_text() != waited

@@ -1,16 +1,18 @@
 """What a page weighs, and that nothing on it moves once it is drawn: one table, printed with `-s`."""
 
 import gzip
+from datetime import timedelta
 
 import click
 import pytest
 from sqlalchemy import select
 
+from jobs.schedule import SWEEPS
 from models import clock, demo, operators
 from models.followups.records import FollowUp, Status
 from tests.browser.served import NARROW, SETTER_UP, WIDE
 from tests.browser.test_accessibility import settled
-from tests.support.create import create_followup
+from tests.support.create import create_followup, create_good_run
 from tests.support.deliver import create_each_state
 from tests.support.sweeping import create_day
 
@@ -39,6 +41,13 @@ def filled(desk):
 
     desk.tell(book)
     desk.tell(lambda session: create_day(session, tenant, now=clock.now()))
+
+    def run(session):
+        # One that became late between a page and what comes after it would be told so at another width.
+        for name in SWEEPS:
+            create_good_run(session, name, now=clock.now() + timedelta(minutes=10))
+
+    desk.tell(run)
     desk.tell(lambda session: create_each_state(session, tenant, settings, now=clock.now()))
     desk.tell(
         lambda session: operators.add(

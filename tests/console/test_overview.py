@@ -9,15 +9,15 @@ from sqlalchemy import update
 
 from desk_ui.sweeps import lines
 from jobs.schedule import SWEEPS
-from models import bulk, clock, endpoints, sweep_states, tenants
+from models import bulk, clock, endpoints, operators, sweep_states, tenants
 from models.deliveries import Delivery, State
 from models.followups import transitions
 from models.followups.firing import fire_due
 from models.followups.records import AgentTask
 from models.sweeps import RunStatus, SweepFault, SweepRun
 from tests.console.counting import selects
-from tests.console.visiting import SETTER_UP
-from tests.support.create import create_followup
+from tests.console.visiting import HTMX, SETTER_UP
+from tests.support.create import create_followup, create_good_run
 from tests.support.declare import declared
 from tests.support.deliver import create_delivery, create_endpoint
 
@@ -65,7 +65,7 @@ def things(page):
 
 def places(page):
     """Where the lines lead."""
-    found = re.findall(r'<a class="button(?: primary)?" href="([^"]*)">Show ', page.html)
+    found = re.findall(r'<a class="button(?: primary)?" id="to-[^"]*" href="([^"]*)">Show ', page.html)
     return [place.replace("&amp;", "&") for place in found]
 
 
@@ -98,7 +98,7 @@ def test_overview_names_what_is_overdue_and_what_the_next_run_does(desk, acme, l
     overdue(desk, acme, ago=42 * MINUTE)
     page = lead.open(HOME)
     assert "<h1>1 thing needs a person</h1>" in page.html
-    assert "The oldest has waited 42 min." in page.text
+    assert "The oldest has waited 42 min ." in page.text
     assert "Show it" in page.links
     assert things(page) == [("1", "Follow-up is overdue")]
     assert "Nothing was sent. The next run, " in page.text
@@ -234,7 +234,7 @@ def test_overview_names_dead_deliveries_of_a_week_but_of_a_removed_endpoint(app,
     dead(other)
     page = lead.open(HOME)
     assert things(page) == [("1", "Delivery given up")]
-    assert "The oldest has waited 6 d." in page.text
+    assert "The oldest has waited 6 d ." in page.text
     assert places(page) == ["/acme/deliveries?tab=dead"]
     assert numbers(lead) == {"deliveries": "1"}
     desk.tell(lambda session: endpoints.remove(session, acme.id, lately.id, actor=SETTER_UP, now=clock.now()))
@@ -289,7 +289,7 @@ def test_overview_names_faults_of_desk_toml_and_agents_whose_policy_is_faulty(de
         ("1", "Agent whose policy can&#39;t be used"),
         ("1", "Fault in desk.toml"),
     ]
-    assert "What waits for billing is blocked when it comes due: the next in 59 min." in page.text
+    assert "What waits for billing is blocked when it comes due: the next in 59 min ." in page.text
     assert "sweeps.sweeep" in page.text and "max_frequency" not in page.text
     assert numbers(lead) == {"agents": "1"}
     config.write_text("[agents\n")
@@ -473,7 +473,159 @@ def test_overview_names_a_paused_endpoint_when_deliveries_wait_for_it(app, desk,
     assert things(page) == [("3", "Endpoint paused: 3 wait")]
     assert "tests paused https://hooks.example: <b>moving</b>. Nothing is sent to it until" in page.text
     assert "<b>moving" not in page.html and "secret-path" not in page.html
-    assert "The oldest has waited 2 h." in page.text
+    assert "The oldest has waited 2 h ." in page.text
     assert places(page) == [f"/acme/endpoints/{one.id}"]
     assert numbers(lead) == {"deliveries": "3"}
     assert len(after) == len(before)
+
+
+def ask(visitor, path=HOME, sign=None):
+    """What the script of a page that stays open asks for, given the sign of what it shows."""
+    headers = {**HTMX, **({"If-None-Match": f'W/"{sign}"'} if sign else {})}
+    return visitor.client.get(path, headers=headers)
+
+
+def sign_of(answer):
+    return answer.headers["ETag"][3:-1]
+
+
+def parts(text):
+    """The `data-v` of each part of the page by its id."""
+    return dict(re.findall(r'<(?:div|li|tbody) id="([^"]+)" data-v="([^"]+)"', text))
+
+
+def come_overdue(app, desk, acme):
+    overdue(desk, acme)
+
+
+def be_late(app, desk, acme):
+    desk.tell(lambda session: setattr(tenants.get(session, None), "created_at", clock.EPOCH))
+    app.extensions[lines.CACHE] = (clock.EPOCH, [])
+
+
+def be_paused(app, desk, acme):
+    desk.tell(
+        lambda session: sweep_states.pause(
+            session, "deliver", known=SWEEPS, reason="r", actor=SETTER_UP, now=clock.now()
+        )
+    )
+    app.extensions[lines.CACHE] = (clock.EPOCH, [])
+
+
+def be_held(app, desk, acme):
+    desk.tell(
+        lambda session: tenants.hold(
+            session, acme, "billing", held=True, reason=None, actor=SETTER_UP, now=clock.now()
+        )
+    )
+
+
+def run_once(app, desk, acme):
+    desk.tell(lambda session: create_good_run(session, "deliver", now=clock.now()))
+    app.extensions[lines.CACHE] = (clock.EPOCH, [])
+
+
+def be_elsewhere(app, desk, acme):
+    desk.tell(
+        lambda session: setattr(operators.by_email(session, "lead@acme.test"), "timezone", "Asia/Tokyo")
+    )
+
+
+def be_viewer(app, desk, acme):
+    desk.give("lead@acme.test", acme, "viewer")
+
+
+BEATS = {f"beat-{name}" for name in SWEEPS}
+ALL = {"standing", "notices", "needing", "by-hour"} | BEATS
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (come_overdue, {"standing", "needing"}),
+        (be_late, {"standing", "needing", "by-hour"} | BEATS),
+        (be_paused, {"standing", "notices", "beat-deliver", "by-hour"}),
+        (be_held, {"notices"}),
+        (run_once, {"beat-deliver", "by-hour"}),
+        (be_elsewhere, ALL),
+        (be_viewer, ALL),
+    ],
+)
+def test_overview_that_stays_open_is_answered_where_it_changed_and_by_nothing_else(
+    app, desk, acme, lead, monkeypatch, change, where
+):
+    now = clock.now().replace(minute=10, second=0)
+    monkeypatch.setattr(clock, "now", lambda: now)
+    page = lead.open(HOME)
+    shown = re.search(r'data-sign="([^"]+)"', page.html)[1]
+    assert ask(lead, sign=shown).status_code == 304
+    assert set(parts(page.html)) == ALL
+    change(app, desk, acme)
+    answer = ask(lead, sign=shown)
+    assert answer.status_code == 200 and "<html" not in answer.text
+    after = parts(answer.text)
+    assert {id for id, v in parts(page.html).items() if after[id] != v} == where
+    assert ask(lead, sign=sign_of(answer)).status_code == 304
+
+
+def test_overview_is_the_same_when_only_time_passes(desk, acme, lead, monkeypatch):
+    overdue(desk, acme, ago=42 * MINUTE)
+    desk.followup(acme, agent="nobody")
+    now = clock.now().replace(minute=10, second=0)
+    monkeypatch.setattr(clock, "now", lambda: now)
+    sign = sign_of(ask(lead))
+    for seconds in (1, 70, 190):
+        monkeypatch.setattr(clock, "now", lambda seconds=seconds: now + timedelta(seconds=seconds))
+        assert ask(lead, sign=sign).status_code == 304, seconds
+    monkeypatch.setattr(clock, "now", lambda: now + HOUR)
+    # What is no longer on time by then, and the hours of the charts.
+    assert ask(lead, sign=sign).status_code == 200
+
+
+def test_overview_says_what_time_does_not_change_by_itself_in_words_that_go_on(desk, acme, lead):
+    since = overdue(desk, acme, ago=42 * MINUTE).at.isoformat()
+    html = lead.open(HOME).html
+    assert f'has waited <time datetime="{since}" data-ticks data-lasts>42 min</time>.' in html
+    assert re.search("The next run, <time [^>]* data-expected data-next-run data-ticks>", html)
+
+
+def around(answer):
+    return answer.headers["X-Around"]
+
+
+@pytest.mark.parametrize("path", [HOME, "/acme/followups", "/acme/deliveries", "/acme/sweeps", "/acme/audit"])
+def test_each_page_that_is_read_again_is_told_when_what_stands_around_it_changed(app, desk, acme, lead, path):
+    first = ask(lead, path)
+    numbers_read = ask(lead, f"{HOME}/needs")
+    assert around(first) == around(ask(lead, path, sign_of(first))) == around(numbers_read)
+    assert "Sweeps on time" in numbers_read.text
+    be_late(app, desk, acme)
+    answer = ask(lead, path, sign_of(first))
+    assert around(answer) != around(first)
+    app.extensions["desk_needs"].clear()
+    read = ask(lead, f"{HOME}/needs")
+    assert around(read) == around(ask(lead, path))
+    assert 'hx-target="#health"' in read.text and "5 sweeps late" in read.text
+    assert "Next run:" in numbers_read.text and "Next run:" not in read.text
+
+
+def test_page_of_one_is_told_what_stands_around_it_when_it_did_not_move(app, desk, acme, lead):
+    path = f"/acme/followups/{desk.followup(acme).id}"
+    first = ask(lead, path)
+    be_late(app, desk, acme)
+    answer = ask(lead, path, sign_of(first))
+    assert answer.status_code == 304 and around(answer) != around(first)
+
+
+def test_numbers_are_kept_longer_for_a_page_that_did_not_move(app, desk, acme, lead):
+    path = "/acme/deliveries"
+    sign = sign_of(ask(lead, path))
+    # As many seconds later as make them too old for who asks for them.
+    kept = app.extensions["desk_needs"]
+    kept[acme.id] = (clock.now() - timedelta(seconds=20), kept[acme.id][1])
+    with selects(app) as few:
+        assert ask(lead, path, sign).status_code == 304
+    kept.clear()
+    with selects(app) as many:
+        assert ask(lead, path, sign).status_code == 304
+    assert len(many) - len(few) > 5, (few, many)

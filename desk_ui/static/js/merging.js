@@ -14,6 +14,8 @@ function isSelected(row) {
 }
 
 function sameControl(row, held) {
+  const same = held.id && row.querySelector(`#${CSS.escape(held.id)}`);
+  if (same) return same;
   const alike = [...row.querySelectorAll(held.localName)].find((one) => one.textContent === held.textContent && one.name === held.name);
   return alike || row.querySelector("[data-focus]");
 }
@@ -25,7 +27,8 @@ function replaceRow(old, next) {
   const height = old.getBoundingClientRect().height;
   old.replaceWith(next);
   let taken = next;
-  const grown = next.getBoundingClientRect().height - height;
+  // What a page is for may take what room it needs.
+  const grown = "grows" in next.dataset ? 0 : next.getBoundingClientRect().height - height;
   if (grown > 0.5) {
     next.replaceWith(old);
     taken = old;

@@ -59,6 +59,7 @@ function note(answer) {
 function expect(answer) {
   const next = answer.headers.get("X-Next-Run");
   if (next) document.querySelectorAll("time[data-next-run], .bar .next time").forEach((one) => (one.dateTime = next));
+  state.behind = (answer.headers.get("X-Around") || state.around) !== state.around;
 }
 
 // A run that the page awaits is over soon after its moment: what it did is read then, whatever was chosen.
@@ -71,6 +72,10 @@ function awaitRun() {
   state.due = Math.min(state.due, performance.now() + RUN_TAKES);
 }
 
+function titled() {
+  return document.querySelector("h1")?.textContent;
+}
+
 function counted(words, number) {
   return words[number === 1 ? 0 : 1].replace("{}", number >= 50 ? "50+" : number);
 }
@@ -80,7 +85,9 @@ function announce(changed, added, other) {
   const link = bar.querySelector("[data-new]");
   link.hidden = !added && !other;
   if (!link.hidden) link.textContent = added ? counted(said.new, added) : said.other;
-  const words = changed && !("quiet" in bar.dataset) ? [counted(said.changed, changed)] : [];
+  const quiet = "quiet" in bar.dataset, title = titled();
+  const words = changed && !quiet ? [counted(said.changed, changed)] : quiet && title !== state.title ? [title] : [];
+  state.title = title;
   if (added && added !== state.told) words.push(counted(said.new, added));
   state.told = added;
   if (words.length) bar.querySelector("[data-live]").textContent = `${words.join(", ")}.`;
@@ -187,12 +194,14 @@ async function round() {
   }
 }
 
-// The counts of the tabs and of the rail follow what changed, but no oftener than is of use.
+// The counts of the tabs follow what changed, and what stands around the page what it was told of that, but no oftener
+// than is of use.
 function follow() {
   const now = performance.now();
-  if (!state.moved || now - (state.followed ?? -OFTEN) < OFTEN) return;
-  Object.assign(state, { moved: false, followed: now });
-  ["tabs", "needs"].forEach((id) => document.getElementById(id)?.dispatchEvent(new CustomEvent("acted")));
+  if (!(state.moved || state.behind) || now - (state.followed ?? -OFTEN) < OFTEN) return;
+  const places = { tabs: state.moved, needs: state.behind };
+  Object.assign(state, { moved: false, behind: false, followed: now });
+  for (const id in places) if (places[id]) document.getElementById(id)?.dispatchEvent(new CustomEvent("acted"));
 }
 
 function beat() {
@@ -217,7 +226,7 @@ if (bar || watched()) {
   const place = bar || document.querySelector("[data-moved]");
   said = JSON.parse(place.dataset.said);
   zone = place.dataset.zone || zone;
-  state.read = place.dataset.at;
+  Object.assign(state, { read: place.dataset.at, title: titled() });
   state.due = performance.now() + every();
   setInterval(beat, 1000);
   document.addEventListener("visibilitychange", () => document.hidden || now());
@@ -228,6 +237,10 @@ if (bar || watched()) {
   addEventListener("pointerdown", () => (state.held = true));
   ["pointerup", "pointercancel", "blur"].forEach((name) => addEventListener(name, () => setTimeout(() => (state.held = false))));
   document.addEventListener("htmx:before:request", (event) => acts(event.detail.ctx) && (state.acts += 1));
+  document.addEventListener("htmx:after:request", (event) => {
+    const ctx = event.detail.ctx;
+    if (ctx?.sourceElement?.id === "needs") state.around = ctx.response?.headers.get("X-Around");
+  });
   document.addEventListener("htmx:finally:request", (event) => {
     if (!acts(event.detail.ctx)) return;
     state.acts = Math.max(0, state.acts - 1);

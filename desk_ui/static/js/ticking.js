@@ -22,7 +22,7 @@ function tick() {
     const expected = element.closest("[data-expected]");
     if (expected) seconds = Math.max(seconds, 0);
     if (Math.abs(seconds) >= DAY) return;
-    const said = words(seconds, !expected && Date.parse(element.dateTime) <= Date.now());
+    const said = "lasts" in element.dataset ? span(Math.abs(seconds)) : words(seconds, !expected && Date.parse(element.dateTime) <= Date.now());
     const text = seconds < 0 && element.dataset.past ? element.dataset.past.replace("{}", said) : said;
     if (element.textContent !== text) element.textContent = text;
   });
