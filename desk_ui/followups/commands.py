@@ -24,7 +24,7 @@ from desk_ui.permissions import Permission, actor, requires
 from models import declarations, text
 from models.base import db, read_only
 from models.errors import AlreadyPending, Conflict
-from models.followups import contacts, transitions
+from models.followups import contacts, transitions, undoing
 from models.followups.foresight import foresee
 from models.followups.records import REARMABLE, ContactState, FollowUp
 from models.transactions import commit
@@ -207,7 +207,8 @@ def _current(followup_id: UUID) -> queries.Row:
 
 def _cancelled(row: FollowUp) -> str:
     if row.cancelled_by == g.operator.email:
-        return _("Cancelled the follow-up to %(customer)s.", customer=row.customer)
+        done = _("Cancelled the follow-up to %(customer)s.", customer=row.customer)
+        return offers.instead_of_undo(done, row) if undoing.due_too_soon(row, g.now) else done
     return _(
         "The follow-up to %(customer)s was cancelled already, by %(who)s.",
         customer=row.customer,

@@ -2,6 +2,7 @@
 
 from flask import g, request, url_for
 from flask_babel import gettext as _
+from markupsafe import Markup
 
 from desk_ui.acting import back_or
 from desk_ui.addresses import list_query
@@ -31,6 +32,20 @@ def undo(followup: FollowUp, *, shown: str, list_query: str, back: str = "") -> 
         fields={"back": back, "list": list_query, "shown": shown},
         place="" if shown == "panel" else f"#followup-{followup.id}",
     )
+
+
+def instead_of_undo(done: str, followup: FollowUp) -> Markup:
+    """What was `done` to one that is due too soon to be taken back, and the way to book it again."""
+    url = url_for(
+        "followups.ask_rearm",
+        tenant=g.tenant.key,
+        followup_id=followup.id,
+        list=request.form.get("list") or None,
+        shown=request.form.get("shown") or None,
+    )
+    why = _("It was due too soon to be taken back.")
+    link = Markup('<a href="%s" hx-get="%s" hx-target="#dialog" hx-swap="innerHTML">%s</a>')
+    return Markup("%s %s ") % (done, why) + link % (url, url, _("Re-arm it for later instead"))
 
 
 def after_cancel(followup: FollowUp) -> Offer | None:

@@ -71,6 +71,11 @@ def undo_until(session: Session, followup: FollowUp, now: datetime) -> datetime 
     return min(followup.updated_at + UNDO_WITHIN, followup.at - booking.LEAST_AHEAD)
 
 
+def due_too_soon(followup: FollowUp, now: datetime) -> bool:
+    """Whether its time is too near, or past, to be booked again as it was, so no cancel is taken back."""
+    return followup.at < now + booking.LEAST_AHEAD
+
+
 def _refusal(
     session: Session, followup: FollowUp, contact: Contact | None, now: datetime
 ) -> DeskError | None:
@@ -95,7 +100,7 @@ def _refusal_of_itself(followup: FollowUp, now: datetime) -> str | None:
     passed = now - followup.updated_at
     if passed >= UNDO_WITHIN:
         return f"Cancelled {_length(passed)} ago, so it can't be taken back. Re-arm it instead."
-    if followup.at < now + booking.LEAST_AHEAD:
+    if due_too_soon(followup, now):
         return "Due in less than 5 minutes, so it can't be taken back. Re-arm it for later instead."
     return None
 

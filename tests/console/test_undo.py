@@ -4,9 +4,9 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
-from models import clock
+from models import bulk, clock
 from models.actors import Actor
 from models.audit import AuditEvent
 from models.followups import contacts, transitions
@@ -67,6 +67,34 @@ def test_cancel_offers_to_take_it_back_and_the_row_is_replaced_when_that_is_pres
     assert (made.status, made.at) == ("pending", followup.at)
     [event] = desk.audit("followup.rearmed")
     assert (event.resource_id, event.purpose, event.result) == (str(made.id), "undo", "success")
+
+
+def put_off(desk, tenant):
+    """Its own time is past; quiet hours put it off to a time that is far enough ahead."""
+    followup = desk.followup(tenant)
+    now = clock.now()
+    times = {"at": now - timedelta(hours=1), "deferred_until": now + timedelta(hours=5)}
+
+    def work(session):
+        bulk.execute_unaudited(session, update(FollowUp).where(FollowUp.id == followup.id).values(**times))
+
+    desk.tell(work)
+    return followup
+
+
+@pytest.mark.parametrize("htmx", [True, False], ids=["with a script", "without"])
+@pytest.mark.parametrize("made", [due_soon, put_off])
+def test_cancel_says_that_it_is_not_taken_back_and_what_helps_when_it_is_due_too_soon(
+    desk, acme, lead, made, htmx
+):
+    followup = made(desk, acme)
+    answer = lead.press(cancel_form(lead, followup), htmx=htmx)
+    page = answer if htmx else lead.follow(answer)
+    assert "Cancelled the follow-up to c-1. It was due too soon to be taken back." in page.text
+    assert not [form for form in page.forms if form.action.endswith("/restoration")]
+    way = page.links["Re-arm it for later instead"].replace("&amp;", "&")
+    assert way.startswith(f"{LIST}/{followup.id}/rearming")
+    assert lead.open(way).form("/rearming")
 
 
 def test_undo_leads_back_to_the_list_when_there_is_no_script(desk, acme, lead):
