@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from flask import g, url_for
+from flask import g, request, url_for
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
@@ -11,6 +11,7 @@ from desk_ui.asking import Ask, Field
 from desk_ui.followups import customers, next_run, refusals
 from desk_ui.followups.queries import Row, Scene
 from models.base import db
+from models.errors import Invalid
 from models.followups.records import Contact
 
 LATER = timedelta(hours=1)
@@ -45,8 +46,21 @@ def reschedule(row: Row, scene: Scene) -> Ask:
 
 
 def of_the_time(row: Row, at: datetime, scene: Scene) -> str:
-    """In which zone `at` is, what the customer's clocks show then, and whether it is quiet hours."""
+    """The zone of the time in the field, what the customer's clocks show then, and whether it is quiet hours.
+
+    That time is `at`, or what was sent instead; of one that can't be used only the zone is told.
+    """
     found = [_("In %(zone)s.", zone=scene.zone)]
+    try:
+        if request.method == "POST":
+            at = local_time.instant("at", request.form.get("at", ""), scene.zone)
+        return " ".join([*found, *_what_it_is(row, at, scene)])
+    except (Invalid, OverflowError):
+        return " ".join(found)
+
+
+def _what_it_is(row: Row, at: datetime, scene: Scene) -> list[str]:
+    found = []
     if row.zone and differs(row, scene):
         here, there = words.clock(at, scene.zone), words.clock(at, row.zone)
         found.append(
@@ -55,7 +69,7 @@ def of_the_time(row: Row, at: datetime, scene: Scene) -> str:
     until = scene.quiet_until(row.agent, at)
     if until is not None:
         found.append(_("Quiet hours then, until %(at)s.", at=words.clock(until, scene.zone)))
-    return " ".join(found)
+    return found
 
 
 def revoke(row: Row, scene: Scene) -> Ask:

@@ -118,6 +118,40 @@ def test_reschedule_tells_the_customers_time_and_quiet_hours_when_the_policy_has
     assert "Quiet hours" not in asked(lead, late).text
 
 
+def test_hint_is_of_the_time_that_was_typed_when_that_is_refused(desk, acme, lead, config):
+    config.write_text(
+        "[agents.store-support.followup.quiet_hours]\n"
+        'timezone = "America/Sao_Paulo"\nstart = "06:30"\nend = "09:00"\n'
+    )
+    followup = desk.followup(acme, at=datetime(2099, 8, 14, 6, 9, tzinfo=UTC))
+    form = form_of(lead, followup)
+    assert "06:09 is 03:09 for the customer" in asked(lead, followup).text
+    page = lead.press(form, at="2020-08-14T10:00")
+    assert page.status == 422
+    assert "In UTC. 10:00 is 07:00 for the customer (America/Sao_Paulo)." in page.text
+    assert "Quiet hours then, until 12:00." in page.text and "06:09 is" not in page.text
+    for unusable in ("tomorrow", "", "0001-01-01T00:00"):
+        page = lead.press(form, at=unusable)
+        assert page.status == 422 and "In UTC." in page.text, unusable
+        assert " is 03:09" not in page.text and "for the customer (" not in page.text
+
+
+def test_hint_of_rearming_is_of_the_time_that_was_typed_when_that_is_refused(desk, acme, lead, config):
+    config.write_text(
+        "[agents.store-support.followup.quiet_hours]\n"
+        'timezone = "America/Sao_Paulo"\nstart = "06:30"\nend = "09:00"\n'
+    )
+    followup = desk.followup(acme)
+    desk.tell(
+        lambda session: transitions.cancel(session, acme.id, followup.id, actor=SETTER_UP, now=clock.now())
+    )
+    form = lead.open(f"{LIST}/{followup.id}/rearming").form("/rearming")
+    page = lead.press(form, at="2020-08-14T10:00", reason="r")
+    assert page.status == 422
+    assert "In UTC. 10:00 is 07:00 for the customer (America/Sao_Paulo)." in page.text
+    assert "At least 5 minutes ahead." in page.text
+
+
 def test_timeline_tells_from_when_to_when_it_was_rescheduled(desk, acme, lead):
     followup = desk.followup(acme, at=datetime(2098, 12, 1, 14, 23, tzinfo=UTC))
     lead.press(form_of(lead, followup), at="2099-08-14T10:00")
