@@ -24,7 +24,7 @@ from desk_ui.followups import (
     watching,
 )
 from desk_ui.followups.asked import Task
-from desk_ui.followups.gates import GateLine, gate_lines
+from desk_ui.followups.gates import GateLine, Judged, gate_lines, judged_as
 from desk_ui.followups.marking import mark
 from desk_ui.followups.queries import Filters, Row, Scene, Tab
 from desk_ui.followups.views import TABS
@@ -54,6 +54,7 @@ class DetailView:
     timeline: list[queries.Entry]
     deliveries: list[Any]
     lines: list[GateLine] = field(default_factory=list)
+    judged: Judged | None = None
     task: Task | None = None
     again: customers.Again | None = None
     attention_after: timedelta = timedelta()
@@ -185,6 +186,7 @@ def detail(
         timeline=asked.merged(queries.timeline(session, scene.tenant, followup.id), since),
         deliveries=told.deliveries(session, scene.tenant, followup.id),
         lines=gate_lines(foresight, scene) if judged else [],
+        judged=judged_as(foresight, scene, waits=waits, held=thin.held) if judged else None,
         task=task,
         again=again,
         attention_after=attention_after,
@@ -220,12 +222,9 @@ def _then(view: DetailView, foresight: Foresight) -> list[Markup | str]:
         return [_on_hold(view.hold, scene)]
     if scene.halted:
         return [_("Firing is paused, so it waits.")]
-    then = foretelling.at_its_time(row, foresight, scene)
-    if foresight.verdict.block is not None and then:
-        return [then]
     if view.acts_next and foresight.verdict.fires:
         return []
-    return [foretelling.as_things_stand(foresight.verdict, scene), then]
+    return [foretelling.of_what_comes(row, foresight, scene)]
 
 
 def _on_hold(hold: AgentHold, scene: Scene) -> Markup:

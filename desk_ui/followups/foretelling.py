@@ -26,7 +26,8 @@ def at_its_time(row: FollowUp, foresight: Foresight, scene: Scene) -> str:
     if foresight.full_until(moment):
         return _blocked(row, Block.FREQUENCY, also_waiting(len(foresight.waiting_by(moment))))
     if until is not None:
-        return _("At its time it would wait until %(at)s.", at=words.clock(until, scene.zone))
+        end = words.day_and_time(until, scene.now, scene.zone)
+        return _("In quiet hours then: it waits until %(at)s.", at=end)
     if block == Block.FREQUENCY:
         return _("The message limit is reached now, but not at its time.")
     return ""
@@ -58,6 +59,19 @@ def also_waiting(number: int) -> str:
     if number == 1:
         return _("another one waits for then")
     return _("%(n)s others wait for then", n=words.number(number))
+
+
+def of_what_comes(row: FollowUp, foresight: Foresight, scene: Scene) -> str:
+    """One thing of one that is pending: what would come of it at its time, or else now.
+
+    Quiet hours that end before it is due have nothing to do with it.
+    """
+    verdict, then = foresight.verdict, at_its_time(row, foresight, scene)
+    if then:
+        return then
+    if verdict.defer_until is not None and verdict.defer_until < row.due_at:
+        return _("As things stand it would fire.")
+    return as_things_stand(verdict, scene)
 
 
 def as_things_stand(verdict: Verdict, scene: Scene) -> str:

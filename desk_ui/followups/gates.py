@@ -8,6 +8,7 @@ from flask_babel import gettext as _
 from desk_ui import words
 from desk_ui.followups import foretelling
 from desk_ui.followups.queries import Scene
+from desk_ui.marks import Mark
 from models.followups.foresight import Foresight, Gate
 from models.followups.records import Block
 
@@ -19,6 +20,40 @@ class GateLine:
     name: str
     outcome: str
     says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the gates come to, and what that is the answer to."""
+
+    title: str
+    mark: Mark
+
+
+def judged_as(foresight: Foresight, scene: Scene, *, waits: bool, held: bool) -> Judged:
+    """For one that `waits` as things are: where somebody stopped it, that comes before what the gates say."""
+    verdict = foresight.verdict
+    if verdict.fires:
+        mark = Mark("disc", "good", _("It would fire"))
+    elif verdict.defer_until:
+        mark = Mark("half", "warn", _("It would wait"))
+    else:
+        mark = Mark("square", "warn", _("It would be blocked"))
+    if not waits:
+        return Judged(_("If it were booked again and fired now"), mark)
+    if scene.paused:
+        return _stopped(mark, _("Switched off"), _("when switched on"))
+    if held:
+        return _stopped(mark, _("Held"), _("when released"))
+    if scene.halted:
+        return _stopped(mark, _("Firing is paused"), _("when resumed"))
+    return Judged(_("If it fired now"), mark)
+
+
+def _stopped(mark: Mark, how: str, when: str) -> Judged:
+    would = mark.word[:1].lower() + mark.word[1:]
+    word = _("%(how)s: %(would)s %(when)s", how=how, would=would, when=when)
+    return Judged(_("What the gates say"), Mark("pause", "idle", word))
 
 
 def gate_lines(foresight: Foresight, scene: Scene) -> list[GateLine]:

@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import select, update
 
+from desk_ui import words
 from models import bulk, clock, endpoints, sweep_states, tenants
 from models.actors import Actor
 from models.base import db
@@ -209,6 +210,67 @@ def test_page_names_who_holds_the_agent_and_leads_to_it_and_to_what_is_kept_of_t
     assert re.search(r"Its agent was put on hold \w+.* by tests: new prompt. So it waits.", page.text)
     assert page.links["Show the agent"] == "/acme/agents/store-support"
     assert page.links["c-1042"] == f"{LIST}?customer=c-1042"
+
+
+def hold(desk, acme):
+    desk.tell(
+        lambda session: tenants.hold(
+            session, acme, "store-support", held=True, reason=None, actor=SETTER_UP, now=clock.now()
+        )
+    )
+
+
+def switch_off(desk, acme):
+    desk.tell(
+        lambda session: tenants.set_features(
+            session, acme, {"followups": False}, actor=SETTER_UP, now=clock.now()
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("stop", "says"),
+    [
+        (hold, "Held: it would fire when released"),
+        (switch_off, "Switched off: it would fire when switched on"),
+        (lambda desk, _acme: pause_firing(desk), "Firing is paused: it would fire when resumed"),
+    ],
+    ids=["held", "switched off", "paused"],
+)
+def test_page_has_one_verdict_when_somebody_stopped_it(desk, acme, lead, stop, says):
+    path = f"{LIST}/{desk.followup(acme).id}"
+    text = lead.open(path).text
+    assert "If it fired now It would fire" in text
+    stop(desk, acme)
+    text = lead.open(path).text
+    assert f"What the gates say {says}" in text
+    assert "It would fire" not in text and "fired now" not in text
+
+
+def night_around(config, at, hours):
+    """Quiet hours of the usual agent from so many `hours` before and until after `at`."""
+    start, end = (f"{at + step:%H:%M}" for step in (-hours, hours))
+    quiet = f'timezone = "UTC"\nstart = "{start}"\nend = "{end}"\n'
+    config.write_text(config.read_text() + f"[agents.store-support.followup.quiet_hours]\n{quiet}")
+
+
+def test_page_names_no_end_of_quiet_hours_that_comes_before_it_is_due(desk, acme, lead, config):
+    now = clock.now()
+    night_around(config, now, timedelta(hours=2))
+    later = desk.followup(acme, at=now + timedelta(hours=8))
+    text = lead.open(f"{LIST}/{later.id}").text
+    assert "As things stand it would fire." in text
+    assert "it would wait for the end" not in text
+    days_later = desk.followup(acme, customer="c-2", at=now + timedelta(days=5))
+    text = lead.open(f"{LIST}/{days_later.id}").text
+    end = words.day_and_time((now + timedelta(days=5, hours=2)).replace(second=0), now, "UTC")
+    assert f"In quiet hours then: it waits until {end}." in text
+    assert "As things stand" not in text and text.count("it waits until") == 1
+    due = desk.followup(acme, customer="c-3")
+    make_due(desk, due, now - timedelta(minutes=1))
+    end = words.day_and_time((now + timedelta(hours=2)).replace(second=0), now, "UTC")
+    says = f"As things stand it would wait for the end of quiet hours, {end}."
+    assert says in lead.open(f"{LIST}/{due.id}").text
 
 
 def test_page_leads_back_to_the_list_that_was_left(desk, acme, lead):
