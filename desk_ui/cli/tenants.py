@@ -26,7 +26,8 @@ def add(key: str, name: str | None, timezone: str) -> None:
             work.session, key=key, name=name, timezone=timezone, actor=work.actor, now=work.now
         )
         commit(work.session, "cli.tenant.add")
-        say(f"Tenant {made.key} was added.", _shape(made))
+        text = f"Tenant {made.key} was added. Nobody sees it in the console before they have a role in it:"
+        say(f"{text}\ndesk operator add EMAIL --role admin --tenant {made.key}", _shape(made))
 
 
 @tenant.command()

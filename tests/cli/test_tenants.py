@@ -14,6 +14,14 @@ def test_add_makes_the_tenant_when_the_key_is_free(desk, session):
     assert event.actor_label.endswith(" at the command line")
 
 
+def test_add_says_how_somebody_comes_to_see_the_tenant(desk):
+    out = desk.ok("tenant", "add", "acme").out
+    hint = out.splitlines()[-1]
+    assert "Nobody sees it in the console before they have a role in it:" in out
+    command = hint.replace("EMAIL", "lead@acme.test").split()
+    assert command[0] == "desk" and desk.ok(*command[1:]).out == "lead@acme.test is admin of acme.\n"
+
+
 def test_add_is_refused_when_the_key_is_taken_or_cannot_be_used(desk):
     desk.ok("tenant", "add", "acme")
     assert desk("tenant", "add", "acme", "--json").error["code"] == "conflict"

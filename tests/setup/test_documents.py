@@ -8,6 +8,7 @@ import click
 import pytest
 
 from desk_ui.cli import main
+from desk_ui.cli.processes import FIRST_ADMIN
 from jobs import schedule
 from models import retention, settings
 from models.followups import policy
@@ -24,6 +25,11 @@ def test_every_test_exists_when_the_threat_model_names_it():
     sources = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     assert len(named) > 30
     assert {name for name in named if f"def {name}(" not in sources} == set()
+
+
+def test_readme_gives_whom_the_first_start_signs_in_a_role_in_the_tenant_that_it_adds():
+    text = (ROOT / "README.md").read_text()
+    assert f"desk tenant add acme\ndesk operator add {FIRST_ADMIN} --role admin --tenant acme" in text
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
