@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@echo "make run          install, then run everything on this machine, with demo data on an empty database"
-	@echo "make test         every test: both databases, Redis, Chromium (18 minutes on two cores)"
+	@echo "make test         every test: both databases, Redis, Chromium (a quarter of an hour on two cores)"
 	@echo "make soak         the schedule under an outage of Redis, and the tests of the torture"
 	@echo "make test-fast    the tests that need neither browser, processes nor PostgreSQL (under a minute)"
 	@echo "make lint types   style, imports, templates; static types"
