@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session, aliased
 
 from models.errors import Conflict
@@ -56,14 +56,20 @@ def read(session: Session, followup: FollowUp) -> Since:
 def fired_since() -> ColumnElement[bool]:
     """Of a follow-up: whether the same fired since it was made."""
     other = aliased(FollowUp)
-    return exists().where(
-        other.tenant_id == FollowUp.tenant_id,
-        other.customer == FollowUp.customer,
-        other.status == Status.FIRED.value,
-        other.fired_at >= FollowUp.created_at,
-        other.agent == FollowUp.agent,
-        other.reason == FollowUp.reason,
+    # Looked up for each row by its customer: as an EXISTS, PostgreSQL would rather read all that ever fired.
+    first = (
+        select(other.id)
+        .where(
+            other.tenant_id == FollowUp.tenant_id,
+            other.customer == FollowUp.customer,
+            other.status == Status.FIRED.value,
+            other.fired_at >= FollowUp.created_at,
+            other.agent == FollowUp.agent,
+            other.reason == FollowUp.reason,
+        )
+        .limit(1)
     )
+    return first.correlate(FollowUp).scalar_subquery().is_not(None)
 
 
 def check(session: Session, followup: FollowUp, known: str | None) -> None:
