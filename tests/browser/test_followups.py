@@ -305,7 +305,7 @@ def test_page_says_how_old_it_is_and_the_next_run_stops_at_now(desk, open_page, 
         desk.tell(lambda session: create_good_run(session, "fire_followups", now=clock.now()))
 
         def names_the_next_run():
-            page.goto(f"{desk.url}/acme")
+            page.goto(f"{desk.url}/acme/agents")
             return page.locator(".next").count()
 
         # The web process may remember for some seconds that the sweep was late.
