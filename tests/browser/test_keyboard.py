@@ -110,6 +110,8 @@ def test_places_search_and_the_list_of_keys_by_keys(desk, keyboard):
         page.wait_for_url(f"**/acme/{path}")
     keyboard.press("g", "o")
     page.wait_for_url("**/acme")
+    # Until the script has the link, its key leads to a page of the same.
+    page.wait_for_load_state("networkidle")
     keyboard.press("?")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Next row")

@@ -63,8 +63,8 @@ def test_a_cancel_is_taken_back_where_the_row_stood(desk, open_page, scripts):
         page.get_by_role("button", name="Cancel this follow-up").click()
         expect(page.get_by_text("Nothing was sent.")).to_be_visible()
         page.locator("#undo").click()
-        page.wait_for_url(f"**/followups/{again(desk, made).id}**")
         listed.says("Taken back")
+        page.wait_for_url(f"**/followups/{again(desk, made).id}**")
     assert status(desk, followup) == status(desk, made) == "cancelled"
     assert status(desk, again(desk, made)) == "pending"
 
