@@ -1,10 +1,10 @@
 """What stands around every page and changes while one is open: the sweeps' health, and the areas' numbers."""
 
 from datetime import timedelta
-from zlib import crc32
 
 from flask import g
 
+from desk_ui import refreshing
 from desk_ui.overview import queries
 from desk_ui.sweeps import lines
 from desk_ui.translating import gettext as _
@@ -39,4 +39,4 @@ def told(*, moved: bool) -> str:
     """
     areas = queries.areas(db.session(), g.now, queries.REREAD_AFTER if moved else KNOWN_FOR)
     comes = lines.next_firing(g.now) is not None
-    return f"{crc32(repr((sweep_health(), sorted(areas.items()), comes)).encode()):x}"
+    return refreshing.sign_of_facts(sweep_health(), sorted(areas.items()), comes)

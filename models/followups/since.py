@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, select
@@ -39,14 +40,7 @@ def read(session: Session, followup: FollowUp) -> Since:
     ).first()
     fired = session.execute(
         select(FollowUp.id, FollowUp.fired_at)
-        .where(
-            FollowUp.tenant_id == followup.tenant_id,
-            FollowUp.customer == followup.customer,
-            FollowUp.status == Status.FIRED,
-            FollowUp.fired_at >= followup.created_at,
-            FollowUp.agent == followup.agent,
-            FollowUp.reason == followup.reason,
-        )
+        .where(*_same_fired(FollowUp, followup))
         .order_by(FollowUp.fired_at.desc(), FollowUp.id.desc())
         .limit(1)
     ).first()
@@ -57,19 +51,16 @@ def fired_since() -> ColumnElement[bool]:
     """Of a follow-up: whether the same fired since it was made."""
     other = aliased(FollowUp)
     # Looked up for each row by its customer: as an EXISTS, PostgreSQL would rather read all that ever fired.
-    first = (
-        select(other.id)
-        .where(
-            other.tenant_id == FollowUp.tenant_id,
-            other.customer == FollowUp.customer,
-            other.status == Status.FIRED.value,
-            other.fired_at >= FollowUp.created_at,
-            other.agent == FollowUp.agent,
-            other.reason == FollowUp.reason,
-        )
-        .limit(1)
-    )
+    first = select(other.id).where(*_same_fired(other, FollowUp)).limit(1)
     return first.correlate(FollowUp).scalar_subquery().is_not(None)
+
+
+def _same_fired(other: Any, of: Any) -> list[ColumnElement[bool]]:
+    """That `other` is of the same promise as `of`, one follow-up or the columns of all, and fired since."""
+    same = [
+        getattr(other, name) == getattr(of, name) for name in ("tenant_id", "customer", "agent", "reason")
+    ]
+    return [*same, other.status == Status.FIRED.value, other.fired_at >= of.created_at]
 
 
 def check(session: Session, followup: FollowUp, known: str | None) -> None:
