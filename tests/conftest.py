@@ -98,7 +98,10 @@ class Database:
                 path = Path(self.url.removeprefix("sqlite:///"))
                 for suffix in ("-wal", "-shm"):
                     path.with_name(path.name + suffix).unlink(missing_ok=True)
-                shutil.copyfile(self.template, path)
+                # A file of its own: a connection left open on the former one would share its memory with new ones.
+                fresh = path.with_suffix(".new")
+                shutil.copyfile(self.template, fresh)
+                fresh.replace(path)
                 return
             with db.engine.begin() as connection:
                 # Replica mode leaves the triggers out that refuse a TRUNCATE of the audit.

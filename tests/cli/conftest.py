@@ -29,7 +29,7 @@ class Ran:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out.splitlines()[-1])
+        return json.loads(self.out)
 
     @property
     def error(self) -> dict[str, str]:

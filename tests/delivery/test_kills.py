@@ -2,6 +2,7 @@
 
 import re
 import signal
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -74,13 +75,12 @@ def test_delivery_loses_nothing_when_killed(
     _endpoint, secret = add_endpoint(receiver.url())
     ids = {f"evt_{id}" for id in enqueue(3)}
     kill_at(f"{point}:{side}", "deliver", now)
-    before = len(receiver.received)
     later = now + timedelta(minutes=6)
     deliver_due(session, now=later, limit=100)
     arrived = [request.webhook_id for request in receiver.received]
     assert set(arrived) == ids
     may_repeat = point == "deliveries.record" or (point, side) == ("deliveries.send", "after")
-    assert len(arrived) <= 3 + (before if may_repeat else 0)
+    assert max(Counter(arrived).values()) <= (2 if may_repeat else 1)
     assert all(request.verified(secret) for request in receiver.received)
     rollback(session)
     assert set(session.scalars(select(Delivery.state))) == {"delivered"}
