@@ -98,7 +98,7 @@ class Database:
                 path = Path(self.url.removeprefix("sqlite:///"))
                 for suffix in ("-wal", "-shm"):
                     path.with_name(path.name + suffix).unlink(missing_ok=True)
-                # A file of its own: a connection left open on the former would share its memory with new ones.
+                # A new file: a connection left open on the former would share its memory with new ones.
                 fresh = path.with_suffix(".new")
                 shutil.copyfile(self.template, fresh)
                 fresh.replace(path)
