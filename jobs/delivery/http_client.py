@@ -41,12 +41,16 @@ class Answer:
 
 
 class SendFailed(Exception):
-    """There was no whole answer; `unreachable` says that the host, not the request, is the trouble."""
+    """There was no whole answer; `unreachable` says that the host, not the request, is the trouble.
 
-    def __init__(self, detail: str, *, unreachable: bool = True) -> None:
+    `begun` says that sending had begun, so that the request may have reached whoever it was for.
+    """
+
+    def __init__(self, detail: str, *, unreachable: bool = True, begun: bool = False) -> None:
         super().__init__(detail)
         self.detail = detail
         self.unreachable = unreachable
+        self.begun = begun
 
 
 class Refused(SendFailed):
@@ -78,14 +82,13 @@ def post(
     sent = [(name.encode(), value.encode()) for name, value in {**own, **headers}.items()]
     limits = {"connect": seconds, "read": seconds, "write": seconds, "pool": seconds}
     with _Line(allowed_hosts, seconds, resolver) as line:
+        told = {"timeout": limits, "trace": line.note}
         try:
             with (
                 httpcore.ConnectionPool(
-                    ssl_context=context or _trusted(), network_backend=line, max_connections=1
+                    ssl_context=context or trusted(), network_backend=line, max_connections=1
                 ) as pool,
-                pool.stream(
-                    "POST", url, headers=sent, content=body, extensions={"timeout": limits}
-                ) as answer,
+                pool.stream("POST", url, headers=sent, content=body, extensions=told) as answer,
             ):
                 read, truncated = _read(answer.iter_stream())
                 named = {
@@ -95,9 +98,9 @@ def post(
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise _failure(error, line, seconds) from error
         except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
-            raise SendFailed(f"The address can't be used: {error}") from error
+            raise SendFailed(f"The address can't be used: {error}", begun=line.begun) from error
     if line.over and not truncated:
-        raise SendFailed(f"There was no whole answer within {seconds:g} s.")
+        raise SendFailed(f"There was no whole answer within {seconds:g} s.", begun=True)
     return whole
 
 
@@ -128,13 +131,15 @@ def _read(chunks: Iterable[bytes]) -> tuple[bytes, bool]:
 
 
 def _failure(error: Exception, line: "_Line", seconds: float) -> SendFailed:
+    begun = line.begun
     if line.over or isinstance(error, httpcore.TimeoutException):
-        return SendFailed(f"There was no whole answer within {seconds:g} s.")
+        return SendFailed(f"There was no whole answer within {seconds:g} s.", begun=begun)
     if isinstance(error, httpcore.ConnectError):
-        return SendFailed(f"No connection: {error}.")
+        return SendFailed(f"No connection: {error}.", begun=begun)
     if isinstance(error, httpcore.ProtocolError):
-        return SendFailed(f"The answer broke off or is no HTTP: {error}.", unreachable=False)
-    return SendFailed(f"The connection broke off: {error}.", unreachable=False)
+        detail = f"The answer broke off or is no HTTP: {error}."
+        return SendFailed(detail, unreachable=False, begun=begun)
+    return SendFailed(f"The connection broke off: {error}.", unreachable=False, begun=begun)
 
 
 class _Line(httpcore.NetworkBackend):
@@ -145,6 +150,7 @@ class _Line(httpcore.NetworkBackend):
 
     def __init__(self, allowed_hosts: frozenset[str], seconds: float, resolver: Resolver) -> None:
         self.over = False
+        self.begun = False
         self._allowed_hosts = allowed_hosts
         self._resolver = resolver
         self._ends = time.monotonic() + seconds
@@ -162,6 +168,11 @@ class _Line(httpcore.NetworkBackend):
         self._clock.cancel()
         if self._handle is not None:
             self._handle.close()
+
+    def note(self, step: str, _info: object) -> None:
+        """Hear from httpcore that the first bytes of the request are about to be written; TLS stands."""
+        if step.endswith("send_request_headers.started"):
+            self.begun = True
 
     def connect_tcp(
         self,
@@ -228,7 +239,7 @@ class _Line(httpcore.NetworkBackend):
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def trusted() -> ssl.SSLContext:
     """The authorities that the system trusts, and those of certifi for a system that has none."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())

@@ -64,6 +64,7 @@ def test_post_connects_to_nothing_when_the_host_is_this_machine(receiver, host):
     with pytest.raises(SendFailed) as failure:
         send(f"http://{host}:{receiver.port}/hook", allowed_hosts=frozenset())
     assert isinstance(failure.value, Refused), failure.value
+    assert not failure.value.begun
     assert receiver.received == []
 
 
@@ -169,7 +170,7 @@ def test_post_gives_up_in_all_when_an_answer_takes_too_long(receiver, behaviour)
     receiver.script(behaviour)
     with pytest.raises(SendFailed, match=r"no whole answer within 0\.4 s") as failure:
         send(receiver.url(), seconds=0.4)
-    assert failure.value.unreachable
+    assert (failure.value.unreachable, failure.value.begun) == (True, True)
 
 
 @pytest.mark.parametrize("behaviour", [hang_up, garbage])
@@ -177,7 +178,7 @@ def test_post_fails_when_the_answer_is_none(receiver, behaviour):
     receiver.script(behaviour)
     with pytest.raises(SendFailed) as failure:
         send(receiver.url())
-    assert not failure.value.unreachable
+    assert (failure.value.unreachable, failure.value.begun) == (False, True)
 
 
 def test_post_fails_when_nobody_listens(receiver):
@@ -185,8 +186,9 @@ def test_post_fails_when_nobody_listens(receiver):
     with sink() as other:
         gone = other.port
     assert gone != port
-    with pytest.raises(SendFailed, match="No connection"):
+    with pytest.raises(SendFailed, match="No connection") as failure:
         send(f"http://127.0.0.1:{gone}/")
+    assert not failure.value.begun
 
 
 def test_post_fails_when_a_name_is_unknown_or_takes_too_long():
@@ -241,16 +243,21 @@ def test_post_checks_the_certificate_against_the_name_when_it_connects_to_an_add
         allowed = frozenset({"hooks.example", "other.example"})
         assert send(secure.url(host="hooks.example"), allowed_hosts=allowed, **given).status == 200
         assert names == ["hooks.example"]
-        with pytest.raises(SendFailed, match="certificate"):
+        with pytest.raises(SendFailed, match="certificate") as failure:
             send(secure.url(host="other.example"), allowed_hosts=allowed, **given)
+        assert not failure.value.begun
         with pytest.raises(SendFailed, match="certificate"):
             send(secure.url(host="hooks.example"), allowed_hosts=allowed, resolver=given["resolver"])
         assert len(secure.received) == 1
 
 
 def test_post_gives_up_when_a_handshake_takes_too_long():
-    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(SendFailed, match="no whole answer"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        pytest.raises(SendFailed, match="no whole answer") as failure,
+    ):
         send(f"https://127.0.0.1:{mute.getsockname()[1]}/", seconds=0.4)
+    assert not failure.value.begun
 
 
 def test_check_names_the_field_when_a_name_leads_inside(monkeypatch):
