@@ -3,7 +3,7 @@
 from flask import g
 
 from jobs import schedule
-from models import declarations, retention
+from models import declarations, inboxes, retention, teams
 from models.base import db
 from models.declarations import Declared, Fault
 from models.followups.policy import policies
@@ -20,6 +20,7 @@ def at_hand() -> tuple[Declared, str | None]:
 def faults(declared: Declared) -> list[Fault]:
     """Every fault of what is declared, each with its path in the file."""
     found = [*declarations.faults(declared), *schedule.faults(declared), *retention.faults(declared)]
+    found += [*teams.faults(declared), *inboxes.faults(declared)]
     for parsed in policies(declared).values():
         found += parsed.faults
     return found

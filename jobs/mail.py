@@ -1,20 +1,19 @@
 """Mail to whoever runs the installation, where `SMTP_URL` and `DESK_ATTENTION_MAIL` are set."""
 
-import smtplib
 from email.message import EmailMessage
-from urllib.parse import unquote, urlsplit
+from email.utils import getaddresses
 
 import structlog
 from sqlalchemy.orm import Session
 
+from jobs import smtp
 from models.attention import Stranded
 from models.clock import iso
 from models.settings import Settings
 from models.sweep_states import State
 from models.transactions import assert_none_open
 
-TIMEOUT_S = 10
-PORTS = {"smtp": 25, "smtps": 465, "smtp+starttls": 587}
+TIMEOUT_S = 10.0
 
 log = structlog.get_logger(__name__)
 
@@ -59,22 +58,10 @@ def _tell(settings: Settings, session: Session, subject: str, body: str) -> bool
     message["From"] = message["To"] = settings.attention_mail
     # Short lines, so that the mail needs no encoding that hides its times.
     message.set_content(body)
+    to = [address for _name, address in getaddresses([settings.attention_mail])]
     try:
-        _send(settings.smtp_url, message)
-    except (OSError, smtplib.SMTPException) as error:
-        log.warning("a mail that asks for attention was not sent", subject=subject, error=str(error))
+        smtp.send(settings.smtp_url, message, sender=to[0], recipients=to, seconds=TIMEOUT_S)
+    except smtp.MailFailed as failure:
+        log.warning("a mail that asks for attention was not sent", subject=subject, error=failure.detail)
         return False
     return True
-
-
-def _send(url: str, message: EmailMessage) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in PORTS or not parts.hostname:
-        raise OSError("SMTP_URL must begin with smtp://, smtps:// or smtp+starttls:// and name a host")
-    kind = smtplib.SMTP_SSL if parts.scheme == "smtps" else smtplib.SMTP
-    with kind(parts.hostname, parts.port or PORTS[parts.scheme], timeout=TIMEOUT_S) as server:
-        if parts.scheme == "smtp+starttls":
-            server.starttls()
-        if parts.username:
-            server.login(unquote(parts.username), unquote(parts.password or ""))
-        server.send_message(message)

@@ -69,7 +69,9 @@ class Declared:
         return value if isinstance(value, Mapping) else {}
 
 
-KNOWN_TABLES = frozenset({"agents", "desks", "topics", "assistants", "inboxes", "sweeps", "retention"})
+KNOWN_TABLES = frozenset(
+    {"agents", "desks", "topics", "assistants", "inboxes", "sweeps", "retention", "teams"}
+)
 
 _seen_files: dict[Path, tuple[int, int, int] | None] = {}
 _parsed: dict[tuple[int, str], Declared] = {}

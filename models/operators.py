@@ -1,7 +1,6 @@
 """The people who use the console: accounts, their role in each tenant, and one-time sign-in links."""
 
 import hashlib
-import re
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -16,13 +15,13 @@ from models import audit, locks, text
 from models.actors import Actor
 from models.base import Base, Serial
 from models.errors import Conflict, Forbidden, Invalid, NotFound
+from models.mail_addresses import EXAMPLE, SHAPE
 from models.tenants import PLATFORM, Tenant
 from models.transactions import savepoint
 
 LINK_LASTS = timedelta(minutes=15)
 LONGEST_EMAIL = 200
 NO_ROLE = "none"
-_EMAIL = re.compile(r"[^\s@<>\"',;:\\]+@[^\s@<>\"',;:\\]+")
 
 
 class Role(StrEnum):
@@ -319,8 +318,8 @@ def record(
 
 def _email(value: str) -> str:
     email = text.required(value, "email", longest=LONGEST_EMAIL).strip().lower()
-    if _EMAIL.fullmatch(email) is None:
-        raise Invalid("email", "is not a mail address such as lead@acme.test")
+    if SHAPE.fullmatch(email) is None:
+        raise Invalid("email", f"is not a mail address such as {EXAMPLE}")
     return email
 
 

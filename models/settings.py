@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from models.clock import parse_duration
 from models.errors import Invalid
+from models.mail_addresses import EXAMPLE, is_sendable
 
 
 class BadSetting(SystemExit):
@@ -41,6 +42,7 @@ class Settings:
     log_level: str
     smtp_url: str | None
     attention_mail: str | None
+    mail_from: str
     attention_after: timedelta
     secure_cookies: bool
     dev: bool = False
@@ -50,6 +52,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
     """Read all settings. Raises `BadSetting` with the variable's name."""
     var = Path(env.get("DESK_VAR") or "var").absolute()
     public_url = _url(env, "DESK_PUBLIC_URL", {"http", "https"})
+    attention_mail = env.get("DESK_ATTENTION_MAIL") or None
     return Settings(
         var=var,
         database_url=_database_url(env.get("DATABASE_URL") or f"sqlite:///{var / 'desk.db'}"),
@@ -66,7 +69,8 @@ def from_env(env: Mapping[str, str]) -> Settings:
         log_format=_choice(env, "DESK_LOG_FORMAT", ("text", "json")),
         log_level=_choice(env, "DESK_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
         smtp_url=_url(env, "SMTP_URL", {"smtp", "smtps", "smtp+starttls"}),
-        attention_mail=env.get("DESK_ATTENTION_MAIL") or None,
+        attention_mail=attention_mail,
+        mail_from=_mail_from(env, attention_mail, public_url),
         attention_after=_duration(env, "DESK_ATTENTION_AFTER", "15m"),
         secure_cookies=bool(public_url and public_url.startswith("https://")),
         dev=_choice(env, "DESK_DEV", ("0", "1")) == "1",
@@ -113,6 +117,20 @@ def _check_url(name: str, url: str, schemes: set[str]) -> None:
 
 def _hosts(text: str) -> frozenset[str]:
     return frozenset(name.strip().casefold() for name in text.split(",") if name.strip())
+
+
+def _mail_from(env: Mapping[str, str], attention_mail: str | None, public_url: str | None) -> str:
+    """Who the mails of rules are from. What may hold several addresses is taken if it is a single one."""
+    given = env.get("DESK_MAIL_FROM", "").strip()
+    if given:
+        if not is_sendable(given):
+            raise BadSetting("DESK_MAIL_FROM", f"must be a mail address such as {EXAMPLE}")
+        return given
+    if is_sendable(attention_mail):
+        return str(attention_mail)
+    host = urlsplit(public_url or "").hostname or "localhost"
+    made = f"recovery-desk@{host}"
+    return made if is_sendable(made) else "recovery-desk@localhost"
 
 
 def _secret_key(env: Mapping[str, str], var: Path) -> str:
