@@ -13,6 +13,7 @@ from models.settings import BadSetting
 # Imported only when named, so that `desk --help` and each process start fast.
 COMMANDS = {
     "audit": "desk_ui.cli.audit:audit",
+    "connector": "desk_ui.cli.connectors:connector",
     "db": "desk_ui.cli.db:db_group",
     "demo": "desk_ui.cli.demo:demo_command",
     "doctor": "desk_ui.cli.doctor:doctor",

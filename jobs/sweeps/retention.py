@@ -13,6 +13,7 @@ from models import (
     delivery_retention,
     handling,
     idempotency,
+    inbound_events,
     link_retention,
     once,
     sweep_history,
@@ -50,6 +51,7 @@ def _purges(session: Session, declared: Declared, now: datetime, limit: int) -> 
         ("sent_forms", once.purge),
         ("bulk_operations", bulk_operations.purge),
         ("handling_marks", handling.purge),
+        ("inbound_events", inbound_events.purge),
     ):
         yield _in_batches(session, name, purge, now, limit)
     kept = None if rules.faults(declared) else rules.period(declared, "audit")
