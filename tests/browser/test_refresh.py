@@ -575,5 +575,6 @@ def test_requests_of_an_idle_overview_are_few_and_its_times_go_on(desk, open_pag
         assert len(seen) >= 5
         click.echo(f"\nrequests of an idle open overview within a minute: {seen}")
         assert len(seen) <= 6
-        assert {status for status, _url in seen} == {304}
+        # On a busy machine half a minute may pass meanwhile, and then there is news: that a sweep is late.
+        assert [status for status, _url in seen].count(304) >= len(seen) - 1
         assert page.locator("[data-lasts]").inner_text() != waited

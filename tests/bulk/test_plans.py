@@ -22,7 +22,7 @@ from tests.support.plans import analyze, scanned
 
 pytestmark = pytest.mark.slow
 
-OPERATIONS, ITEMS = 2_000, 50
+OPERATIONS, ITEMS = 8_000, 20
 TABLES = ("bulk_operation", "bulk_item")
 LIMIT = timedelta(seconds=30)
 
