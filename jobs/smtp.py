@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from email.policy import SMTP
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 from urllib.parse import unquote, urlsplit
 
 from jobs.delivery.http_client import trusted
@@ -116,6 +116,25 @@ class _Server(smtplib.SMTP):
     def _get_socket(self, host: str, port: int, _timeout: float) -> socket.socket:
         opened = self._line.open(host, port)
         return trusted().wrap_socket(opened, server_hostname=host) if self._tls else opened
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.file is None and self.sock is not None:
+            self.file = _WholeLines(self.sock.makefile("rb"))
+        return super().getreply()
+
+
+class _WholeLines:
+    """What a server says, by lines. One that was cut short is none: smtplib would read it as a reply."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def readline(self, most: int = -1) -> bytes:
+        line = self._file.readline(most)
+        return line if line.endswith(b"\n") else b""
+
+    def close(self) -> None:
+        self._file.close()
 
 
 class _Line:

@@ -1,18 +1,45 @@
-"""An SMTP server that keeps what it is given."""
+"""An SMTP server that keeps what it is given, and refuses, falls silent or hangs up where it is told to."""
 
 import socketserver
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+
+HANG, CUT, DRIP = "hang", "cut", "drip"
+GREETING, END = "GREETING", "END"
+
+_USUAL = {GREETING: "220 sink", "DATA": "354 go on", "QUIT": "221 bye"}
 
 
 @dataclass
 class Sink:
-    """Where it listens, and the messages that came, as text."""
+    """Where it listens, and what came: the messages as text, and the words of each command.
+
+    `script` tells what it does instead of the usual at a command, at its GREETING or at the END of a message:
+    a reply, or HANG (no answer), CUT (the connection is closed) or DRIP (a byte of an answer now and then).
+    """
 
     port: int
     messages: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    scripts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self) -> str:
+        return f"smtp://127.0.0.1:{self.port}"
+
+    def script(self, at: str, *answers: str) -> None:
+        self.scripts[at].extend(answers)
+
+    def answer_to(self, at: str) -> str:
+        return self.scripts[at].pop(0) if self.scripts[at] else _USUAL.get(at, "250 ok")
+
+
+class _Left(Exception):
+    """The conversation is over."""
 
 
 @contextmanager
@@ -21,29 +48,46 @@ def sink() -> Iterator[Sink]:
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            self._say("220 sink")
-            for line in self.rfile:
-                word = line.decode().split(" ")[0].strip().upper()
-                if word == "DATA":
-                    self._say("354 go on")
-                    kept.messages.append(self._message())
-                if word == "QUIT":
-                    self._say("221 bye")
-                    return
-                self._say("250 ok")
+            with suppress(OSError, _Left):
+                self._answer(GREETING)
+                for line in self.rfile:
+                    self._take(line.decode().strip())
 
-        def _message(self) -> str:
-            lines = iter(self.rfile.readline, b".\r\n")
-            return b"".join(lines).decode()
+        def _take(self, line: str) -> None:
+            kept.commands.append(line)
+            word = line.split(" ")[0].upper()
+            answer = self._answer(word)
+            if word == "DATA" and answer.startswith("354"):
+                lines = iter(self.rfile.readline, b".\r\n")
+                # A dot at the head of a line was doubled, so that it doesn't end the message.
+                whole = b"".join(line.removeprefix(b".") for line in lines)
+                kept.messages.append(whole.decode())
+                self._answer(END)
+            if word == "QUIT":
+                raise _Left
 
-        def _say(self, line: str) -> None:
-            self.wfile.write(f"{line}\r\n".encode())
+        def _answer(self, at: str) -> str:
+            answer = kept.answer_to(at)
+            if answer == HANG:
+                kept.closing.wait()
+            if answer == DRIP:
+                while not kept.closing.wait(0.02):
+                    self.wfile.write(b"2")
+            if answer in {HANG, CUT, DRIP}:
+                raise _Left
+            self.wfile.write(f"{answer}\r\n".encode())
+            return answer
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        block_on_close = False
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         kept = Sink(server.server_address[1])
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
             yield kept
         finally:
+            kept.closing.set()
             server.shutdown()
