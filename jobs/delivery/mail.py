@@ -33,8 +33,9 @@ def prepared_for_teams(errand: Errand, settings: Settings) -> Callable[[], Came]
     if not isinstance(given, Mapping) or not isinstance(given.get("message"), str):
         raise Invalid("message", "is missing: the action needs team_ids and a message")
     to = _addresses_of(given.get("team_ids"), errand)
-    body = f"{given['message']}\n\n--\nSent by the rule {errand.rule} of {errand.tenant}, {_about(errand)}.\n"
-    return _mailing(errand, settings, to, f"{errand.rule}: {_about(errand)}", body)
+    rule = errand.rule or "that was deleted meanwhile"
+    body = f"{given['message']}\n\n--\nSent by the rule {rule} of {errand.tenant}, {_about(errand)}.\n"
+    return _mailing(errand, settings, to, f"{errand.rule or errand.tenant}: {_about(errand)}", body)
 
 
 def prepared_transcript(errand: Errand, settings: Settings) -> Callable[[], Came]:
