@@ -22,6 +22,9 @@ KEY = {"SECRET_KEY": "a-secret-key-for-the-tests-only"}
         ("DESK_SESSION_HOURS", "0"),
         ("DESK_STATEMENT_TIMEOUT", "fast"),
         ("DESK_LOG_FORMAT", "xml"),
+        ("DESK_MAIL_FROM", "nobody"),
+        ("DESK_MAIL_FROM", "Desk <desk@acme.test>"),
+        ("DESK_MAIL_FROM", "desk@acme.test\nBcc: other@acme.test"),
     ],
 )
 def test_start_is_refused_when_a_variable_can_not_be_used(tmp_path: Path, name: str, value: str) -> None:
@@ -45,3 +48,18 @@ def test_allowed_hosts_are_read_without_case_and_spaces(tmp_path: Path) -> None:
 def test_the_folder_of_secrets_is_private_when_it_is_made(tmp_path: Path) -> None:
     from_env({"DESK_VAR": str(tmp_path / "var")})
     assert (tmp_path / "var").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "sender"),
+    [
+        ({}, "recovery-desk@localhost"),
+        ({"DESK_PUBLIC_URL": "https://desk.acme.test:8443/x"}, "recovery-desk@desk.acme.test"),
+        ({"DESK_PUBLIC_URL": "http://[::1]:5000"}, "recovery-desk@localhost"),
+        ({"DESK_PUBLIC_URL": "https://a.test", "DESK_ATTENTION_MAIL": "lead@acme.test"}, "lead@acme.test"),
+        ({"DESK_ATTENTION_MAIL": "a@acme.test, b@acme.test"}, "recovery-desk@localhost"),
+        ({"DESK_MAIL_FROM": " desk@acme.test ", "DESK_ATTENTION_MAIL": "lead@acme.test"}, "desk@acme.test"),
+    ],
+)
+def test_mails_are_from_the_address_that_is_nearest_at_hand(tmp_path: Path, given, sender: str) -> None:
+    assert from_env({**KEY, "DESK_VAR": str(tmp_path), **given}).mail_from == sender

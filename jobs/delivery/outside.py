@@ -60,9 +60,9 @@ def _prepared(errand: Errand, settings: Settings) -> Call:
     if errand.name == "send_email_to_team":
         return mail.prepared_for_teams(errand, settings)
     if errand.source == CHATWOOT:
+        connector = _connector(errand, settings)
         from jobs.delivery import chatwoot
 
-        connector = _connector(errand, settings)
         return lambda: chatwoot.perform(errand, connector, settings)
     if errand.name == "send_email_transcript" and errand.source == NATIVE:
         return mail.prepared_transcript(errand, settings)
