@@ -29,6 +29,8 @@ from models import (
     tenants,
     tokens,
 )
+from models.automations import records as automations
+from models.automations import resuming
 from models.base import db
 from models.followups import deferrals, records
 from models.settings import Settings
@@ -39,6 +41,7 @@ RECORDS = (
     attention,
     audit,
     audit_seals,
+    automations,
     bulk_operations,
     connectors,
     conversations,
@@ -79,5 +82,6 @@ def configure(app: Flask, settings: Settings) -> None:
         SQLALCHEMY_ENGINE_OPTIONS={"hide_parameters": True},
     )
     app.extensions["desk_settings"] = settings
+    resuming.register()
     db.init_app(app)
     Migrate(app, db, directory=str(MIGRATIONS), compare_type=True)

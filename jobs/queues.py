@@ -22,6 +22,7 @@ ALIVE_WITHIN = timedelta(seconds=60)
 RUN_SLOT = "run_slot"
 RUN_WOKEN = "run_woken"
 RUN_BULK = "run_bulk"
+RUN_EXECUTIONS = "run_executions"
 
 
 class NotAllowed(RuntimeError):

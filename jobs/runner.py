@@ -16,7 +16,7 @@ from rq import get_current_job
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from jobs import bulk, queues, schedule, wake
+from jobs import bulk, executions, queues, schedule, wake
 from models import clock, declarations, sweep_runs
 from models.base import db
 from models.bulk_operations import MOST
@@ -68,10 +68,21 @@ def run_bulk(operation_id: str) -> None:
     )
 
 
+def run_executions(*ids: str) -> None:
+    """Run a chunk of executions that a sweep found due, or that an event armed to run at once."""
+    session = db.session()
+    _refresh(session)
+    counts = executions.run(session, [UUID(id) for id in ids])
+    log.info("executions ran", **counts.as_dict())
+    if counts.errors:
+        log.error("executions failed", faults=counts.faults)
+
+
 ALLOWED: dict[str, Callable[..., None]] = {
     queues.RUN_SLOT: run_slot,
     queues.RUN_WOKEN: run_woken,
     queues.RUN_BULK: run_bulk,
+    queues.RUN_EXECUTIONS: run_executions,
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
-from jobs.sweeps import audit, bulk, deliveries, followups, retention
+from jobs.sweeps import audit, automations, bulk, deliveries, followups, retention
 from models.clock import parse_duration
 from models.declarations import Declared, Fault
 from models.errors import Invalid
@@ -44,6 +44,7 @@ SWEEPS: dict[str, Sweep] = {
     sweep.name: sweep
     for sweep in (
         Sweep("fire_followups", timedelta(seconds=30), "sweeps", followups.fire_followups, 20_000),
+        Sweep("run_executions", timedelta(seconds=30), "sweeps", automations.run_executions, 1_000),
         Sweep("deliver", timedelta(seconds=10), "delivery", deliveries.deliver, 500),
         # Long runs have a queue of their own, so that nothing due waits behind them.
         Sweep("run_bulk", timedelta(seconds=10), "runs", bulk.run_bulk, 5_000),

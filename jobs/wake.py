@@ -1,7 +1,7 @@
-"""Wakes the delivery after a commit that wrote outbox events, so that nobody waits for its next slot."""
+"""Wakes a sweep after a commit that wrote what it looks for, so that nobody waits for its next slot."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import UUID, uuid4
 
 import redis
@@ -19,6 +19,11 @@ from models.settings import Settings
 from models.transactions import after_commit
 
 SWEEP = "deliver"
+# What can be woken: the queue of each, and what is said where it could not be.
+WOKEN = {
+    SWEEP: ("delivery", "the delivery could not be woken; its sweep will find the events"),
+    "process_inbound": ("sweeps", "what came in could not be handed on; its sweep will find it"),
+}
 FORGOTTEN_AFTER_S = 30
 TIMEOUT_S = 0.5
 REST_AFTER_FAILURE_S = 5.0
@@ -37,14 +42,30 @@ def install() -> None:
 
 
 def wake_delivery() -> None:
-    """Enqueue a run of the delivery unless one waits already. Redis being down is logged and no more:
-    the sweep finds what the outbox holds."""
+    """Enqueue a run of the delivery unless one waits already."""
+    wake(SWEEP)
+
+
+def wake(name: str) -> None:
+    """Enqueue a run of one of `WOKEN` unless one waits already. Redis being down is logged and no more:
+    the sweep finds what there is."""
+    queue, otherwise = WOKEN[name]
 
     def enqueue(client: Connection) -> None:
-        if client.set(_key(SWEEP), "1", nx=True, ex=FORGOTTEN_AFTER_S):
-            queues.enqueue(client, "delivery", queues.RUN_WOKEN, SWEEP, job_id=f"wake-{uuid4().hex}")
+        if client.set(_key(name), "1", nx=True, ex=FORGOTTEN_AFTER_S):
+            queues.enqueue(client, queue, queues.RUN_WOKEN, name, job_id=f"wake-{uuid4().hex}")
 
-    _ask(enqueue, "the delivery could not be woken; its sweep will find the events")
+    _ask(enqueue, otherwise)
+
+
+def wake_executions(ids: Sequence[UUID]) -> None:
+    """Enqueue executions that are to run at once. If Redis is down, their sweep finds them."""
+
+    def enqueue(client: Connection) -> None:
+        job_id = f"at-once-{uuid4().hex}"
+        queues.enqueue(client, "runs", queues.RUN_EXECUTIONS, *map(str, ids), job_id=job_id)
+
+    _ask(enqueue, "what runs at once could not be enqueued; its sweep will find it")
 
 
 def wake_bulk(operation_id: UUID) -> None:

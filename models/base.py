@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import select
 import sqlite3
 import time
@@ -73,6 +74,19 @@ class StoredJson(TypeDecorator[Any]):
 
             return dialect.type_descriptor(JSONB())
         return dialect.type_descriptor(JSON())
+
+
+class Scalar(TypeDecorator[Any]):
+    """A text, number or truth value that a source gave, kept with its type; null where there is none."""
+
+    impl = String(250)
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else json.dumps(value, ensure_ascii=False)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else json.loads(value)
 
 
 class later_of(FunctionElement[datetime]):

@@ -12,6 +12,7 @@ from models.errors import Invalid
 DEFAULTS: Mapping[str, str | None] = {
     "audit": None,
     "dead_deliveries": "90d",
+    "executions": "30d",
     "deliveries": "30d",
     "followups": "90d",
     "messages": None,

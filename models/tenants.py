@@ -1,7 +1,7 @@
 """Tenants, their feature switches, and the holds on their agents."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -142,9 +142,19 @@ def set_features(
             purpose=name,
             detail={"feature": name, "before": before, "after": on},
         )
+        if on and name in _on_again:
+            _on_again[name](session, locked, now)
     if locked.features is not before_all:
         locked.version += 1
     return locked
+
+
+def when_on_again(feature: Feature, work: Callable[[Session, Tenant, datetime], None]) -> None:
+    """Let `work` be done in the transaction that switches `feature` on: an area's doing."""
+    _on_again[feature.value] = work
+
+
+_on_again: dict[str, Callable[[Session, Tenant, datetime], None]] = {}
 
 
 def _locked(session: Session, tenant: Tenant) -> Tenant:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from sqlalchemy import select
 
-from desk_ui.api import paging
+from desk_ui.api import at_once, paging
 from desk_ui.api.fields import Given, Integer, LongText, OptionalText, Paged, Shown, Text, Time
 from desk_ui.api.operations import Call, Reply, operation
 from desk_ui.api.paths import as_text
@@ -52,7 +52,7 @@ class MessageShown(Shown):
     conversation_id: str
     direction: Direction
     created_at: Time
-    seq: int | None
+    seq: int
     text: str
     sender: SenderShown
     private: bool
@@ -87,7 +87,7 @@ def show(message: Message, conversation: str) -> MessageShown:
     conflicts=True,
 )
 def receive(call: Call) -> Reply:
-    """Store a message, and let it act on the contact if the customer wrote it.
+    """Store a message, and let it act on its conversation, the contact and the rules.
 
     An unknown conversation is made. The same `id` with the same content answers 200 and acts on nothing.
     """
@@ -105,10 +105,12 @@ def receive(call: Call) -> Reply:
         customer=given.customer,
         agent=given.agent,
     )
-    message, stored = intake.receive_message(
+    received = intake.receive_message(
         call.session, call.tenant, incoming, declared=call.declared, now=call.now
     )
-    return Reply(201 if stored else 200, show(message, given.conversation_id))
+    assert received.message is not None
+    at_once.arm(call, received)
+    return Reply(201 if received.made else 200, show(received.message, given.conversation_id))
 
 
 @operation(

@@ -389,8 +389,27 @@ def upgrade() -> None:
             "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
         ),
         sa.Column("tenant_id", sa.Integer(), nullable=False),
+        sa.Column("source", sa.String(length=40), server_default="native", nullable=False),
         sa.Column("external_id", sa.String(length=200), nullable=False),
         sa.Column("customer", sa.String(length=200), nullable=True),
+        sa.Column("inbox_id", models.base.Scalar(length=250), nullable=True),
+        sa.Column("status", sa.String(length=20), nullable=False),
+        sa.Column("status_changed_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("waiting_since", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("priority", models.base.Scalar(length=250), nullable=True),
+        sa.Column("assignee_id", models.base.Scalar(length=250), nullable=True),
+        sa.Column("team_id", models.base.Scalar(length=250), nullable=True),
+        sa.Column("labels", models.base.StoredJson(), nullable=False),
+        sa.Column("language", sa.String(length=200), nullable=True),
+        sa.Column("attributes", models.base.StoredJson(), nullable=False),
+        sa.Column("auto_reply", sa.Boolean(), nullable=False),
+        sa.Column("last_activity_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("replied_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column(
+            "replied_seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False
+        ),
+        sa.Column("resolved_at", models.base.UtcDateTime(timezone=True), nullable=True),
+        sa.Column("source_updated_at", models.base.UtcDateTime(timezone=True), nullable=True),
         sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("updated_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenant.id"], name=op.f("fk_conversation_tenant_id")),
@@ -398,7 +417,9 @@ def upgrade() -> None:
     )
     op.create_index("ix_conversation_customer", "conversation", ["tenant_id", "customer"], unique=False)
     op.create_index("ix_conversation_updated", "conversation", ["tenant_id", "updated_at"], unique=False)
-    op.create_index("uq_conversation_external", "conversation", ["tenant_id", "external_id"], unique=True)
+    op.create_index(
+        "uq_conversation_external", "conversation", ["tenant_id", "external_id", "source"], unique=True
+    )
     op.create_table(
         "erased_opt_out",
         sa.Column("tenant_id", sa.Integer(), nullable=False),
@@ -882,8 +903,9 @@ def upgrade() -> None:
         ),
         sa.Column("tenant_id", sa.Integer(), nullable=False),
         sa.Column("conversation_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("source", sa.String(length=40), server_default="native", nullable=False),
         sa.Column("external_id", sa.String(length=200), nullable=False),
-        sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("direction", sa.String(length=20), nullable=False),
         sa.Column("sender", models.base.StoredJson(), nullable=False),
         sa.Column("private", sa.Boolean(), nullable=False),
@@ -892,6 +914,7 @@ def upgrade() -> None:
         sa.Column("writer", sa.String(length=200), nullable=True),
         sa.Column("agent", sa.String(length=200), nullable=True),
         sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("metadata", models.base.StoredJson(), nullable=False),
         sa.Column("created_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("stored_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
@@ -913,7 +936,8 @@ def upgrade() -> None:
         postgresql_where=sa.text("writer IS NOT NULL"),
         sqlite_where=sa.text("writer IS NOT NULL"),
     )
-    op.create_index("uq_message_external", "message", ["tenant_id", "external_id"], unique=True)
+    op.create_index("ix_message_seq", "message", ["conversation_id", "direction", "seq"], unique=False)
+    op.create_index("uq_message_external", "message", ["tenant_id", "external_id", "source"], unique=True)
     op.create_table(
         "delivery_event",
         sa.Column(
@@ -955,6 +979,7 @@ def downgrade() -> None:
     op.drop_index("ix_delivery_event_delivery", table_name="delivery_event")
     op.drop_table("delivery_event")
     op.drop_index("uq_message_external", table_name="message")
+    op.drop_index("ix_message_seq", table_name="message")
     op.drop_index(
         "ix_message_writer",
         table_name="message",

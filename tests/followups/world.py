@@ -95,11 +95,9 @@ class World:
             "sender": {"type": "customer", "key": "c-1"},
         }
         message = IncomingMessage(text=text, created_at=at, **{**values, **given})
-        _message, made = receive_message(
-            self.session, self.tenant, message, declared=self.declared, now=now or at
-        )
+        received = receive_message(self.session, self.tenant, message, declared=self.declared, now=now or at)
         self.commit()
-        return made
+        return received.made
 
     def revoke(self, customer: str = "c-1", *, now: datetime | None = None, by: str = "operator") -> int:
         count = contacts.revoke(self.session, self.tenant, customer, by=by, actor=API, now=now or self.now)

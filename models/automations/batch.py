@@ -1,0 +1,61 @@
+"""A few executions under the locks that judging and acting need, in the order that never deadlocks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from models.automations.judging import Facts
+from models.automations.records import AutomationRule, Execution, Status
+from models.conversations import Conversation
+from models.tenants import Tenant
+
+Row = TypeVar("Row", Tenant, AutomationRule, Conversation)
+
+
+def lock(session: Session, ids: Sequence[UUID], *, token: UUID, status: Status) -> list[Facts]:
+    """Lock tenants and rules against a switch, then the conversations, then those of `ids` that `token` still
+    holds in `status`; in the order of `ids`.
+
+    Who changes a switch or a rule locks it first and the executions after, as here.
+    """
+    refs = session.execute(
+        select(Execution.id, Execution.tenant_id, Execution.rule_id, Execution.conversation_id).where(
+            Execution.id.in_(ids), Execution.lock_token == token, Execution.status == status.value
+        )
+    ).all()
+    tenants = _held(session, Tenant, {row.tenant_id for row in refs}, shared=True)
+    rules = _held(session, AutomationRule, {row.rule_id for row in refs}, shared=True)
+    conversations = _held(session, Conversation, {row.conversation_id for row in refs})
+    held = session.scalars(
+        select(Execution)
+        .where(
+            Execution.id.in_([row.id for row in refs]),
+            Execution.lock_token == token,
+            Execution.status == status.value,
+        )
+        .order_by(Execution.id)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    )
+    place = {id: number for number, id in enumerate(ids)}
+    return [
+        Facts(
+            tenant=tenants[one.tenant_id],
+            execution=one,
+            rule=rules.get(one.rule_id),
+            conversation=conversations.get(one.conversation_id),
+        )
+        for one in sorted(held, key=lambda one: place[one.id])
+    ]
+
+
+def _held(
+    session: Session, model: type[Row], ids: Iterable[Any], *, shared: bool = False
+) -> Mapping[Any, Row]:
+    """The rows by id, locked in the order of their ids; `shared` keeps only those out that would write."""
+    query = select(model).where(model.id.in_(sorted(ids))).order_by(model.id)
+    query = query.with_for_update(read=shared).execution_options(populate_existing=True)
+    return {row.id: row for row in session.scalars(query)}
