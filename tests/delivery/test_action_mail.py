@@ -12,7 +12,7 @@ from models.automations.records import ActionState
 from models.errors import DeskError
 from tests.conftest import T, settings_for
 from tests.delivery.errands import KEY, errand
-from tests.support import smtp
+from tests.support import certificates, smtp
 from tests.support.smtp import CUT, DRIP, END, GREETING, HANG
 from tests.support.waiting import eventually
 
@@ -279,3 +279,21 @@ def test_mail_failed_when_the_password_is_refused(tmp_path, server):
     url = f"smtp://desk:s3cret@127.0.0.1:{server.port}"
     came = to_team(settings_for("sqlite:///unused.db", tmp_path, SMTP_URL=url), 8)
     assert came == Came.failed("The mail server refused to go on: 535 5.7.8.")
+
+
+@pytest.mark.parametrize(("scheme", "at_once"), [("smtps", True), ("smtp+starttls", False)])
+def test_mail_goes_under_tls_when_the_url_says_so(tmp_path, monkeypatch, scheme, at_once):
+    context, trusting = certificates.contexts(tmp_path, "localhost")
+    with smtp.sink(context, at_once=at_once) as secure:
+        if not at_once:
+            secure.script("EHLO", "250-sink\r\n250 STARTTLS")
+        url = f"{scheme}://localhost:{secure.port}"
+        here = settings_for("sqlite:///unused.db", tmp_path, SMTP_URL=url)
+        stranger = to_team(here, 8)
+        assert stranger.state is FAILED
+        assert "certificate" in stranger.error.lower()
+        assert secure.messages == []
+        secure.script("EHLO", "250-sink\r\n250 STARTTLS")
+        monkeypatch.setattr(client, "trusted", lambda: trusting)
+        assert to_team(here, 8).state is DONE
+        assert (len(secure.messages), secure.secure) == (1, 1)

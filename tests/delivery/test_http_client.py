@@ -1,22 +1,17 @@
 """The client for addresses that customers give: where it refuses to go, and when it gives up."""
 
 import socket
-import ssl
 import time
-from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
 import httpcore
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from jobs.delivery import http_client
 from jobs.delivery.http_client import Refused, SendFailed, check, post
 from models.addresses import is_public
 from models.errors import Invalid
+from tests.support import certificates
 from tests.support.sink import drip, drip_headers, garbage, hang, hang_up, huge, sink, status
 
 LOCAL = frozenset({"127.0.0.1"})
@@ -208,32 +203,11 @@ def test_post_uses_no_proxy_when_the_environment_names_one(receiver, monkeypatch
 
 @pytest.fixture
 def authority(tmp_path):
-    """A certificate for `hooks.example` that signs itself, and contexts of a server and of who trusts it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hooks.example")])
-    today = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(today - timedelta(days=1))
-        .not_valid_after(today + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("hooks.example")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = certificate.public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (tmp_path / "cert.pem").write_bytes(pem + private)
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(tmp_path / "cert.pem")
+    """Contexts of the server `hooks.example` and of who trusts it, and the names that it was asked for."""
+    server, trusting = certificates.contexts(tmp_path, "hooks.example")
     names = []
     server.sni_callback = lambda _socket, name, _context: names.append(name)
-    return server, ssl.create_default_context(cadata=pem.decode()), names
+    return server, trusting, names
 
 
 def test_post_checks_the_certificate_against_the_name_when_it_connects_to_an_address(authority):

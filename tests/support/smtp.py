@@ -1,6 +1,7 @@
 """An SMTP server that keeps what it is given, and refuses, falls silent or hangs up where it is told to."""
 
 import socketserver
+import ssl
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,12 +11,12 @@ from dataclasses import dataclass, field
 HANG, CUT, DRIP = "hang", "cut", "drip"
 GREETING, END = "GREETING", "END"
 
-_USUAL = {GREETING: "220 sink", "DATA": "354 go on", "QUIT": "221 bye"}
+_USUAL = {GREETING: "220 sink", "DATA": "354 go on", "STARTTLS": "220 go on", "QUIT": "221 bye"}
 
 
 @dataclass
 class Sink:
-    """Where it listens, and what came: the messages as text, and the words of each command.
+    """Where it listens, and what came: the messages as text, the words of each command, how often under TLS.
 
     `script` tells what it does instead of the usual at a command, at its GREETING or at the END of a message:
     a reply, or HANG (no answer), CUT (the connection is closed) or DRIP (a byte of an answer now and then).
@@ -25,6 +26,7 @@ class Sink:
     messages: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     scripts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    secure: int = 0
     closing: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -43,15 +45,18 @@ class _Left(Exception):
 
 
 @contextmanager
-def sink() -> Iterator[Sink]:
-    """A server on a free port of this machine."""
+def sink(context: ssl.SSLContext | None = None, *, at_once: bool = False) -> Iterator[Sink]:
+    """A server on a free port of this machine; with `context` it can go under TLS, or is so `at_once`."""
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             with suppress(OSError, _Left):
+                if at_once:
+                    self._go_under_tls()
                 self._answer(GREETING)
-                for line in self.rfile:
-                    self._take(line.decode().strip())
+                # Anew at each line: TLS puts another file in this one's place.
+                while line := self.rfile.readline():
+                    self._take(line.decode("latin-1").strip())
 
         def _take(self, line: str) -> None:
             kept.commands.append(line)
@@ -63,8 +68,16 @@ def sink() -> Iterator[Sink]:
                 whole = b"".join(line.removeprefix(b".") for line in lines)
                 kept.messages.append(whole.decode())
                 self._answer(END)
+            if word == "STARTTLS":
+                self._go_under_tls()
             if word == "QUIT":
                 raise _Left
+
+        def _go_under_tls(self) -> None:
+            assert context is not None
+            self.connection = context.wrap_socket(self.connection, server_side=True)
+            self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", 0)
+            kept.secure += 1
 
         def _answer(self, at: str) -> str:
             answer = kept.answer_to(at)
