@@ -73,7 +73,32 @@ def post(
     resolver: Resolver = resolve,
     context: ssl.SSLContext | None = None,
 ) -> Answer:
-    """POST `body` to `url` and return the answer, of its body 64 KiB at most.
+    """As `request`, by POST."""
+    return request(
+        "POST",
+        url,
+        headers=headers,
+        body=body,
+        allowed_hosts=allowed_hosts,
+        seconds=seconds,
+        resolver=resolver,
+        context=context,
+    )
+
+
+def request(
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str],
+    body: bytes = b"",
+    allowed_hosts: frozenset[str] = frozenset(),
+    seconds: float = SECONDS,
+    resolver: Resolver = resolve,
+    context: ssl.SSLContext | None = None,
+    most: int = ANSWER_BYTES,
+) -> Answer:
+    """Send `body` to `url` and return the answer, of its body `most` bytes at most.
 
     `seconds` bounds all of it, from the name to the last byte. Hosts in `allowed_hosts` may have any address.
     Raises `SendFailed`, and `Refused` where the host has an address that is not public.
@@ -88,9 +113,9 @@ def post(
                 httpcore.ConnectionPool(
                     ssl_context=context or trusted(), network_backend=line, max_connections=1
                 ) as pool,
-                pool.stream("POST", url, headers=sent, content=body, extensions=told) as answer,
+                pool.stream(method, url, headers=sent, content=body, extensions=told) as answer,
             ):
-                read, truncated = _read(answer.iter_stream())
+                read, truncated = _read(answer.iter_stream(), most)
                 named = {
                     name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers
                 }
@@ -120,13 +145,13 @@ def check(url: str, *, allowed_hosts: frozenset[str], seconds: float = SECONDS) 
         return
 
 
-def _read(chunks: Iterable[bytes]) -> tuple[bytes, bool]:
-    """The first 64 KiB, and whether there was more."""
+def _read(chunks: Iterable[bytes], most: int) -> tuple[bytes, bool]:
+    """The first bytes, `most` at most, and whether there were more."""
     read = bytearray()
     for chunk in chunks:
         read += chunk
-        if len(read) > ANSWER_BYTES:
-            return bytes(read[:ANSWER_BYTES]), True
+        if len(read) > most:
+            return bytes(read[:most]), True
     return bytes(read), False
 
 
