@@ -6,7 +6,7 @@ from collections.abc import Callable
 import structlog
 from sqlalchemy.orm import Session
 
-from jobs.delivery import action_webhook, mail
+from jobs.delivery import action_webhook, chatwoot, mail
 from models import connectors
 from models.automations.outside import Came, Errand, Perform
 from models.base import db, read_only
@@ -61,8 +61,6 @@ def _prepared(errand: Errand, settings: Settings) -> Call:
         return mail.prepared_for_teams(errand, settings)
     if errand.source == CHATWOOT:
         connector = _connector(errand, settings)
-        from jobs.delivery import chatwoot
-
         return lambda: chatwoot.perform(errand, connector, settings)
     if errand.name == "send_email_transcript" and errand.source == NATIVE:
         return mail.prepared_transcript(errand, settings)

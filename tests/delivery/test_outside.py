@@ -6,14 +6,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from jobs.delivery import http_client, outside
+from models import connectors
 from models.automations.outside import Came, Said
 from models.automations.records import ActionState
 from models.base import db
 from models.tenants import Tenant
-from models.transactions import rollback
+from models.transactions import commit, rollback
 from tests.conftest import T
 from tests.delivery.errands import KEY, errand
 from tests.support import smtp
+from tests.support.create import API
 from tests.support.sink import status
 
 WORDS = "my card number is 4111"
@@ -121,6 +123,54 @@ def test_no_transaction_is_left_open_when_an_errand_is_done(perform, session, re
     perform(errand("send_webhook_event", receiver.url()))
     perform(errand("add_label", "late", source="chatwoot"))
     assert not session.in_transaction()
+
+
+@pytest.fixture
+def connected(session, here, tenant, receiver, now):
+    """The tenant, with the sink for its Chatwoot."""
+    given = {"url": receiver.url(""), "account": "7", "token": "t0ken", "secret": "whsec_demo"}
+    connectors.set_chatwoot(session, tenant, **given, settings=here, actor=API, now=now)
+    commit(session, "tests.create")
+    return tenant
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "path"),
+    [
+        ("add_private_note", [WORDS], "messages"),
+        ("resolve_conversation", [], "toggle_status"),
+        ("send_email_transcript", ["a@acme.test"], "transcript"),
+    ],
+)
+def test_errand_goes_to_chatwoot_when_the_conversation_is_of_it(
+    perform, session, connected, receiver, server, name, params, path
+):
+    """Its transcript too, which it mails itself."""
+    given = {"source": "chatwoot", "tenant_id": connected.id, "conversation": {"id": "42"}}
+    came = perform(errand(name, *params, **given))
+    assert came.state is ActionState.DONE
+    [request] = receiver.received
+    assert request.path == f"/api/v1/accounts/7/conversations/42/{path}"
+    assert request.headers["api_access_token"] == "t0ken"
+    assert server.commands == []
+    assert not session.in_transaction()
+
+
+@pytest.mark.parametrize(("code", "state"), [(404, "failed"), (429, "failed"), (500, "unknown")])
+def test_errand_comes_to_what_chatwoot_answers_when_it_refuses(perform, connected, receiver, code, state):
+    receiver.script(status(code), path="/api/v1/accounts/7/conversations/42/messages")
+    given = {"source": "chatwoot", "tenant_id": connected.id, "conversation": {"id": "42"}}
+    assert perform(errand("send_message", WORDS, **given)).state == state
+    assert len(receiver.received) == 1
+
+
+def test_errand_failed_when_the_connectors_secrets_can_not_be_read(session, here, connected, receiver):
+    other = dataclasses.replace(here, secret_key="another-secret-key-of-enough-length")
+    given = {"source": "chatwoot", "tenant_id": connected.id}
+    came = outside.performer(other, session)(errand("send_message", WORDS, **given))
+    assert came.state is ActionState.FAILED
+    assert "SECRET_KEY has changed" in came.error
+    assert receiver.received == []
 
 
 def test_errand_of_a_connector_failed_when_there_is_none(perform, tenant):
