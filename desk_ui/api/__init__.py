@@ -15,6 +15,7 @@ from desk_ui.api import (
     openapi,
     outcomes,
     problems,
+    rules,
     sweeps,
     tasks,
     tenants,
@@ -23,7 +24,20 @@ from desk_ui.api.operations import blueprint, unavailable
 from desk_ui.api.paths import AnythingConverter
 
 # Importing an area declares its calls.
-AREAS = (audit, contacts, endpoints, events, followups, messages, openapi, outcomes, sweeps, tasks, tenants)
+AREAS = (
+    audit,
+    contacts,
+    endpoints,
+    events,
+    followups,
+    messages,
+    openapi,
+    outcomes,
+    rules,
+    sweeps,
+    tasks,
+    tenants,
+)
 
 
 def register(app: Flask) -> None:
