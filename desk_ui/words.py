@@ -46,7 +46,10 @@ ROLES = {
 }
 SWEEPS = {
     "fire_followups": _l("Firing"),
+    "run_executions": _l("Rules"),
+    "process_inbound": _l("Events from outside"),
     "deliver": _l("Delivery"),
+    "reconcile_chatwoot": _l("Reading of Chatwoot"),
     "run_bulk": _l("Bulk work"),
     "seal_audit": _l("Sealing of the audit"),
     "retention": _l("Retention"),

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from sqlalchemy.orm import Session
 
-from jobs.sweeps import audit, automations, bulk, deliveries, followups, retention
+from jobs.sweeps import audit, automations, bulk, deliveries, followups, inbound, retention
 from models.clock import parse_duration
 from models.declarations import Declared, Fault
 from models.errors import Invalid
@@ -45,9 +45,11 @@ SWEEPS: dict[str, Sweep] = {
     for sweep in (
         Sweep("fire_followups", timedelta(seconds=30), "sweeps", followups.fire_followups, 20_000),
         Sweep("run_executions", timedelta(seconds=30), "sweeps", automations.run_executions, 1_000),
+        Sweep("process_inbound", timedelta(seconds=5), "sweeps", inbound.process_inbound, 2_000),
         Sweep("deliver", timedelta(seconds=10), "delivery", deliveries.deliver, 500),
         # Long runs have a queue of their own, so that nothing due waits behind them.
         Sweep("run_bulk", timedelta(seconds=10), "runs", bulk.run_bulk, 5_000),
+        Sweep("reconcile_chatwoot", timedelta(seconds=60), "runs", inbound.reconcile_chatwoot, 200),
         Sweep("seal_audit", timedelta(minutes=5), "runs", audit.seal_audit, 50_000),
         Sweep("retention", timedelta(days=1), "runs", retention.retention, 20_000),
     )

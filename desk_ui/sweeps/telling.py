@@ -18,12 +18,20 @@ DOES = {
     "fire_followups": _l(
         "Takes follow-ups that are due: each fires, is put off, or is blocked for a reason."
     ),
+    "run_executions": _l("Takes rules that are due: each runs, or is skipped for a reason."),
+    "process_inbound": _l("Applies what came in from Chatwoot, and lets the rules hear of it."),
+    "reconcile_chatwoot": _l(
+        "Reads again the conversations in which a rule runs soon: news may have been lost."
+    ),
     "deliver": _l("Sends what happened to the endpoints that asked for it, and tries again what failed."),
     "run_bulk": _l("Goes on with bulk work that was broken off: each row is done once, whoever does it."),
     "seal_audit": _l("Seals the audit's newest events, so that no change of them goes unseen."),
     "retention": _l("Removes what is kept no longer than the retention rules say."),
 }
 WAITS = {
+    "run_executions": _l("No delayed rule runs; what came due meanwhile is judged when it is resumed."),
+    "process_inbound": _l("What comes in is stored and waits; no rule hears of it until it is resumed."),
+    "reconcile_chatwoot": _l("Rules run on what the webhooks told; news that was lost stays unknown."),
     "run_bulk": _l("Bulk work goes on by itself; what is broken off waits until it is resumed."),
     "seal_audit": _l("Events are written as ever; the newest stay unsealed until it is resumed."),
     "retention": _l("Nothing is removed until it is resumed, even what is past its time."),
@@ -38,6 +46,17 @@ COUNTS = {
     "fired": _l("fired"),
     "blocked": _l("blocked"),
     "deferred": _l("put off"),
+    "executed": _l("executed"),
+    "skipped": _l("skipped"),
+    "waiting": _l("put off"),
+    "rearmed": _l("waiting anew"),
+    "enqueued": _l("handed to workers"),
+    "abandoned": _l("left by their worker"),
+    "freed": _l("of changed rules removed"),
+    "applied": _l("events applied"),
+    "armed": _l("rules to run at once"),
+    "read": _l("conversations read"),
+    "gone": _l("conversations gone"),
     "published": _l("events published"),
     "delivered": _l("delivered"),
     "failed": _l("failed, to be tried again"),
@@ -56,9 +75,14 @@ COUNTS = {
     "slots": _l("old slots removed"),
     "idempotency_keys": _l("kept answers removed"),
     "sign_in_links": _l("spent links removed"),
+    "inbound_events": _l("events from outside removed"),
     "audit_events": _l("audit events removed"),
 }
 ONE = {
+    "applied": _l("event applied"),
+    "armed": _l("rule to run at once"),
+    "read": _l("conversation read"),
+    "gone": _l("conversation gone"),
     "published": _l("event published"),
     "ranges": _l("range"),
     "sealed": _l("event sealed"),
@@ -73,6 +97,7 @@ ONE = {
     "slots": _l("old slot removed"),
     "idempotency_keys": _l("kept answer removed"),
     "sign_in_links": _l("spent link removed"),
+    "inbound_events": _l("event from outside removed"),
     "audit_events": _l("audit event removed"),
 }
 GENERAL = {"examined", "changed", "errors", "capped"}

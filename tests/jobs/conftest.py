@@ -31,6 +31,12 @@ max_frequency = "2/24h"
 
 [sweeps.fire_followups]
 every = "2s"
+[sweeps.run_executions]
+every = "2s"
+[sweeps.process_inbound]
+every = "2s"
+[sweeps.reconcile_chatwoot]
+every = "3s"
 [sweeps.deliver]
 every = "2s"
 [sweeps.seal_audit]

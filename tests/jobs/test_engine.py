@@ -154,7 +154,15 @@ def test_late_sweep_is_told_once_when_no_worker_runs_it(sqlite_engine: Engine):
     def told() -> list[str]:
         return sqlite_engine.ask(lambda s: sorted(payload["sweep"] for payload in s.scalars(query)))
 
-    expected = ["deliver", "fire_followups", "run_bulk", "seal_audit"]
+    expected = [
+        "deliver",
+        "fire_followups",
+        "process_inbound",
+        "reconcile_chatwoot",
+        "run_bulk",
+        "run_executions",
+        "seal_audit",
+    ]
     eventually(lambda: told() == expected, within=90, what="each late sweep told")
     seen = len(sqlite_engine.slots())
     eventually(lambda: len(sqlite_engine.slots()) >= seen + 4, what="more ticks")

@@ -12,7 +12,10 @@ def declared(**sweeps):
 def test_schedule_has_its_defaults_when_nothing_is_declared():
     assert {s.name: s.interval for s in schedule.sweeps(Declared()).values()} == {
         "fire_followups": timedelta(seconds=30),
+        "run_executions": timedelta(seconds=30),
+        "process_inbound": timedelta(seconds=5),
         "deliver": timedelta(seconds=10),
+        "reconcile_chatwoot": timedelta(seconds=60),
         "run_bulk": timedelta(seconds=10),
         "seal_audit": timedelta(minutes=5),
         "retention": timedelta(days=1),
@@ -42,7 +45,10 @@ def test_faults_are_named_by_path_and_defaults_stay_when_declared_wrongly():
         "sweeps.deliver.colour": "is not known; there are every and limit",
         "sweeps.retention.every": "must be from 1s to 7d.",
         "sweeps.retention.limit": "must be a whole number from 1 to 1000000.",
-        "sweeps.polish": "is not a sweep; there are deliver, fire_followups, retention, run_bulk, seal_audit",
+        "sweeps.polish": (
+            "is not a sweep; there are deliver, fire_followups, process_inbound, reconcile_chatwoot, "
+            "retention, run_bulk, run_executions, seal_audit"
+        ),
         "sweeps.seal_audit": "must be a table",
         "sweeps.fire_followups.every": "is not a duration such as 30s, 5m, 1h or 1d.",
     }

@@ -7,7 +7,16 @@ from sqlalchemy.orm import Session
 from models.sweeps import RunStatus, SweepFault, SweepRun
 from models.tenants import Tenant
 
-EVERY = {"fire_followups": 240, "deliver": 150, "run_bulk": 150, "seal_audit": 300, "retention": 86_000}
+EVERY = {
+    "fire_followups": 240,
+    "run_executions": 240,
+    "process_inbound": 150,
+    "deliver": 150,
+    "reconcile_chatwoot": 300,
+    "run_bulk": 150,
+    "seal_audit": 300,
+    "retention": 86_000,
+}
 DAY = 86_400
 
 
