@@ -94,6 +94,8 @@ AUDITED = {
     "operator.switched_off": _l("Account switched off"),
     "token.added": _l("API token added"),
     "token.revoked": _l("API token revoked"),
+    "connector.set": _l("Connector set"),
+    "connector.removed": _l("Connector removed"),
     "endpoint.added": _l("Endpoint added"),
     "endpoint.updated": _l("Endpoint changed"),
     "endpoint.paused": _l("Endpoint paused"),

@@ -122,6 +122,23 @@ def opened(session: Session, tenant: Tenant, settings: Settings, kind: Kind = Ki
     )
 
 
+def remove_all(session: Session, tenant_id: int, *, actor: Actor, now: datetime) -> int:
+    """Remove all connectors of a tenant, each with its event; how many there were."""
+    rows = session.scalars(select(Connector).where(Connector.tenant_id == tenant_id)).all()
+    for row in rows:
+        audit.append(
+            session,
+            tenant_id=tenant_id,
+            actor=actor,
+            action="connector.removed",
+            resource=("connector", str(row.id)),
+            now=now,
+            detail={"kind": row.kind, "address": endpoint_urls.origin(row.url), "account": row.account},
+        )
+        session.delete(row)
+    return len(rows)
+
+
 def _find(session: Session, tenant_id: int, kind: Kind) -> Connector | None:
     query = select(Connector).where(Connector.tenant_id == tenant_id, Connector.kind == kind.value)
     return session.scalars(query).one_or_none()

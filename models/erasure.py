@@ -9,7 +9,17 @@ from sqlalchemy import ColumnElement, Delete, and_, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from models import audit, bulk, bulk_operations, endpoints, handling, idempotency, text
+from models import (
+    audit,
+    bulk,
+    bulk_operations,
+    connectors,
+    endpoints,
+    handling,
+    idempotency,
+    inbound_events,
+    text,
+)
 from models.actors import Actor
 from models.base import is_sqlite
 from models.conversations import Conversation
@@ -45,6 +55,8 @@ def erase_customer(
     mine = _Scope(tenant.id, customer)
     reasons = select(FollowUp.reason).where(mine.of(FollowUp)).distinct()
     bulk_operations.forget_customer(session, tenant.id, customer, reasons)
+    # What was told of them and not applied yet, too, or it would bring them back. Locked before the rest.
+    inbound_events.forget(session, tenant.id, customer)
     session.execute(
         select(Conversation.id).where(mine.of(Conversation)).order_by(Conversation.id).with_for_update()
     ).all()
@@ -61,11 +73,12 @@ def erase_customer(
 def erase_tenant(session: Session, tenant: Tenant, *, actor: Actor, now: datetime) -> dict[str, int]:
     """Erase what `tenant` holds of all its customers, in the transaction at hand; the counts by kind.
 
-    Its webhook endpoints are removed with their secrets. The tenant itself stays, with its settings, its
-    audit, and the keyed hashes of those who opted out.
+    Its webhook endpoints and its connectors are removed with their secrets. The tenant itself stays, with its
+    settings, its audit, and the keyed hashes of those who opted out.
     """
     everyone = _Scope(tenant.id, None)
     operations = bulk_operations.erase(session, tenant.id)
+    inbound_events.forget(session, tenant.id, None)
     session.execute(
         select(Conversation.id).where(everyone.of(Conversation)).order_by(Conversation.id).with_for_update()
     ).all()
@@ -81,6 +94,8 @@ def erase_tenant(session: Session, tenant: Tenant, *, actor: Actor, now: datetim
         _keep_opt_outs(session, tenant, revoked)
     counts = _erase(session, everyone)
     counts["endpoints"] = endpoints.remove_all(session, tenant.id, actor=actor, now=now)
+    if removed := connectors.remove_all(session, tenant.id, actor=actor, now=now):
+        counts["connectors"] = removed
     if operations:
         counts["bulk_operations"] = operations
     if any(counts.values()):
