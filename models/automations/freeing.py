@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import CTE, delete, select
+from sqlalchemy import CTE, Select, delete, select
 from sqlalchemy.orm import Session
 
 from models import bulk, handling
@@ -19,9 +19,11 @@ CHUNK = 500
 def free(session: Session, rule: AutomationRule, *, limit: int) -> int:
     """Delete up to `limit` of the rule's armed executions under the rule's lock; how many there were.
 
-    What has begun to act stays, and so does what is over.
+    What has begun to act stays, what a person let go on included, and so does what is over. One that a worker
+    holds is waited for: then it has begun, or is deleted and the worker finds nothing to write.
     """
-    return _delete(session, rule.tenant_id, _armed(session, rule.tenant_id, rule.id, None, limit))
+    query = _armed(rule.tenant_id, rule.id).limit(limit).with_for_update()
+    return _delete(session, rule.tenant_id, session.scalars(query).all())
 
 
 def free_outdated(session: Session, *, limit: int) -> int:
@@ -33,31 +35,29 @@ def free_outdated(session: Session, *, limit: int) -> int:
     freed = 0
     for tenant_id in session.scalars(select(Tenant.id).order_by(Tenant.id)).all():
         for rule_id, version in _outdated(session, tenant_id):
+            query = _armed(tenant_id, rule_id)
+            if version is not None:
+                # Not "another one": the rule may change at this moment, and what it arms then is in force.
+                query = query.where(Execution.armed_version < version)
+            ids = session.scalars(query.limit(limit - freed).with_for_update(skip_locked=True)).all()
+            freed += _delete(session, tenant_id, ids)
             if freed >= limit:
                 return freed
-            ids = _armed(session, tenant_id, rule_id, version, limit - freed)
-            freed += _delete(session, tenant_id, ids)
     return freed
 
 
-def _armed(
-    session: Session, tenant_id: int, rule_id: UUID, before_version: int | None, limit: int
-) -> Sequence[UUID]:
-    """Ids of the rule's armed executions, locked, those untouched for longest first.
-
-    With a version only those of an older one. Never "another one": the rule may change again at this moment,
-    and what it arms then is not outdated.
-    """
-    found: list[UUID] = []
-    for status in sorted(ARMED):
-        query = select(Execution.id).where(
-            Execution.tenant_id == tenant_id, Execution.rule_id == rule_id, Execution.status == status
+def _armed(tenant_id: int, rule_id: UUID) -> Select[UUID]:
+    """Ids of the rule's armed executions, those untouched for longest first."""
+    return (
+        select(Execution.id)
+        .where(
+            Execution.tenant_id == tenant_id,
+            Execution.rule_id == rule_id,
+            Execution.status.in_(sorted(ARMED)),
+            Execution.resumed.is_(False),
         )
-        if before_version is not None:
-            query = query.where(Execution.armed_version < before_version)
-        query = query.order_by(Execution.updated_at, Execution.id).limit(limit - len(found))
-        found += session.scalars(query.with_for_update())
-    return found
+        .order_by(Execution.updated_at, Execution.id)
+    )
 
 
 def _delete(session: Session, tenant_id: int, ids: Sequence[UUID]) -> int:
@@ -78,7 +78,12 @@ def _outdated(session: Session, tenant_id: int) -> list[tuple[UUID, int | None]]
     rules, own = _with_rows(tenant_id), table_of(Execution).c
     oldest = [
         select(own.armed_version)
-        .where(own.tenant_id == tenant_id, own.rule_id == rules.c.rule_id, own.status == status)
+        .where(
+            own.tenant_id == tenant_id,
+            own.rule_id == rules.c.rule_id,
+            own.status == status,
+            own.resumed.is_(False),
+        )
         .order_by(own.updated_at, own.id)
         .limit(1)
         .scalar_subquery()

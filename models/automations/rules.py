@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import flag_modified
 
 from models import audit, locks
 from models.actors import Actor
@@ -84,6 +85,8 @@ def change(
         return rule
     for name in changed:
         setattr(rule, name, values[name])
+        # Or SQLAlchemy, for which `1` and `true` are the same, leaves it out of the UPDATE.
+        flag_modified(rule, name)
     rule.version += 1
     rule.updated_at = now
     detail: dict[str, Any] = {
