@@ -39,6 +39,29 @@ def assert_audit_matches(session: Session, tenant_id: int = 0) -> None:
             assert chain[-1][1] == state, f"{kind} {id} is {state}, but its events end at {chain[-1]}"
 
 
+EXECUTION_EVENTS = """
+    SELECT tenant_id, resource_id, detail FROM audit_event
+    WHERE resource_type = 'execution' AND result = 'success' ORDER BY id
+"""
+# A worker takes one and lets it go again without an event, so that the two count as one state here.
+ARMED = {"pending": "armed", "processing": "armed"}
+
+
+def assert_executions_match(session: Session) -> None:
+    """Each execution's events lead from nothing to the state it has now; one that was freed has none."""
+    chains: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
+    for _tenant, id, detail in session.execute(text(EXECUTION_EVENTS)):
+        told = json.loads(detail) if isinstance(detail, str) else detail
+        if "to" in told:
+            chains[str(UUID(id))].append(tuple(ARMED.get(told[end], told[end]) for end in ("from", "to")))
+    for id, status in session.execute(text("SELECT id, status FROM execution")):
+        chain = chains[str(UUID(str(id)))]
+        state = ARMED.get(status, status)
+        assert chain and chain[0][0] is None, f"execution {id} is {state} and begins with {chain[:1]}"
+        assert all(before[1] == after[0] for before, after in pairwise(chain)), f"{id}: {chain}"
+        assert chain[-1][1] == state, f"execution {id} is {state}, but its events end at {chain[-1]}"
+
+
 UNPAIRED = """
     SELECT f.id, count(t.id) FROM follow_up f LEFT JOIN agent_task t
     ON t.tenant_id = f.tenant_id AND t.followup_id = f.id AND t.id = f.task_id

@@ -1,0 +1,106 @@
+"""Conversations over HTTP: what a source says of one, and how it stands."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, StrictInt, StringConstraints
+
+from desk_ui.api import at_once
+from desk_ui.api.fields import LARGEST_INTEGER, Given, OptionalText, Shown, Text, Time
+from desk_ui.api.operations import Call, Reply, operation
+from desk_ui.api.paths import as_text
+from models import conversations, intake
+from models.conversations import Conversation, ConversationStatus
+
+Number = Annotated[StrictInt, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
+# An id as its source writes it, answered as it was given.
+SourceId = Number | Text
+Label = Annotated[Text, StringConstraints(max_length=200)]
+MOST_LABELS = 200
+
+
+class ConversationGiven(Given):
+    """Any of these. What has an `updated_at` older than what is known changes nothing."""
+
+    status: ConversationStatus | None = None
+    status_changed_at: Time | None = None
+    created_at: Time | None = None
+    updated_at: Time | None = None
+    inbox_id: SourceId | None = None
+    customer: OptionalText | None = None
+    assignee_id: SourceId | None = None
+    team_id: SourceId | None = None
+    priority: SourceId | None = None
+    labels: Annotated[list[Label], Field(max_length=MOST_LABELS)] | None = None
+    language: OptionalText | None = None
+    attributes: dict[str, Any] | None = None
+    auto_reply: bool | None = None
+
+
+class ConversationShown(Shown):
+    """A conversation as its source told it, with since when the customer waits for an answer."""
+
+    id: str
+    source: str
+    inbox_id: int | str | None
+    customer: str | None
+    status: ConversationStatus
+    status_changed_at: Time | None
+    waiting_since: Time | None
+    priority: int | str | None
+    assignee_id: int | str | None
+    team_id: int | str | None
+    labels: list[str]
+    language: str | None
+    attributes: dict[str, Any]
+    auto_reply: bool
+    created_at: Time
+    updated_at: Time
+
+
+def show(conversation: Conversation) -> ConversationShown:
+    return ConversationShown.of(conversation, id=conversation.external_id)
+
+
+@operation(
+    "conversations.put",
+    "PUT",
+    "/conversations/<anything:external_id>",
+    scope="ingest",
+    body=ConversationGiven,
+    answers={201: ConversationShown, 200: ConversationShown},
+    point="api.conversations.put",
+)
+def put(call: Call, external_id: str) -> Reply:
+    """Say how a conversation stands, and let the rules hear of what changed. An unknown one is made.
+
+    A changed `status` without `status_changed_at` takes `updated_at`, else now.
+    """
+    given: ConversationGiven = call.body
+    values = given.model_dump(exclude_unset=True)
+    # A truth value and a status can't be taken back to nothing, so null says nothing of them.
+    known = {name: value for name, value in values.items() if value is not None or name in _NULLABLE}
+    if known.get("status") is not None:
+        known["status"] = ConversationStatus(known["status"]).value
+    received = intake.receive_conversation(
+        call.session, call.tenant, as_text(external_id, "conversation"), known, now=call.now
+    )
+    at_once.arm(call, received)
+    return Reply(201 if received.made else 200, show(received.conversation))
+
+
+_NULLABLE = frozenset(
+    {"status_changed_at", "inbox_id", "customer", "assignee_id", "team_id", "priority", "language"}
+)
+
+
+@operation(
+    "conversations.get",
+    "GET",
+    "/conversations/<anything:external_id>",
+    scope="read",
+    answers={200: ConversationShown},
+)
+def get(call: Call, external_id: str) -> Reply:
+    """Read one conversation."""
+    found = conversations.get(call.session, call.tenant.id, as_text(external_id, "conversation"))
+    return Reply(200, show(found))
