@@ -79,7 +79,7 @@ def _ordered() -> list[Operation]:
 
 
 def _schemas() -> tuple[dict[tuple[type[BaseModel], Mode], dict[str, Any]], dict[str, Any]]:
-    """The reference of each model, and all schemas by name."""
+    """The reference of each model, or of a query its schema; and all schemas by name."""
     wanted: dict[tuple[type[BaseModel], Mode], None] = {(Problem, "serialization"): None}
     for declared in OPERATIONS.values():
         wanted[declared.body, "validation"] = None
@@ -89,9 +89,10 @@ def _schemas() -> tuple[dict[tuple[type[BaseModel], Mode], dict[str, Any]], dict
                 wanted[answer, "serialization"] = None
     references, combined = models_json_schema(list(wanted), ref_template=REF)
     schemas: dict[str, Any] = combined["$defs"]
-    # A query's fields stand as parameters, not as a schema.
-    for declared in OPERATIONS.values():
-        schemas.pop(declared.query.__name__, None)
+    # A query's fields stand as parameters, not as a schema; what they refer to is called as it is among all.
+    for query in {declared.query for declared in OPERATIONS.values()}:
+        name = references[query, "validation"]["$ref"].removeprefix(REF.format(model=""))
+        references[query, "validation"] = schemas.pop(name)
     return references, schemas  # type: ignore[return-value]
 
 
@@ -102,7 +103,7 @@ def _described(declared: Operation, references: dict[tuple[type[BaseModel], Mode
         "tags": [_area(declared)],
         "summary": _one_line(summary),
         "description": "\n\n".join(filter(None, (_one_line(more), _scope_note(declared)))),
-        "parameters": list(_parameters(declared)),
+        "parameters": list(_parameters(declared, references[declared.query, "validation"])),
         "responses": {
             **{str(status): _answer(model, references) for status, model in declared.answers.items()},
             **{str(status): _fault(status) for status in _faults(declared)},
@@ -122,11 +123,10 @@ def _described(declared: Operation, references: dict[tuple[type[BaseModel], Mode
     return described
 
 
-def _parameters(declared: Operation) -> Iterator[dict[str, Any]]:
+def _parameters(declared: Operation, query: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for name in _PARAMETER.findall(declared.path):
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-    schema = declared.query.model_json_schema(ref_template=REF)
-    for name, described in schema.get("properties", {}).items():
+    for name, described in query.get("properties", {}).items():
         about = described.get("description")
         parameter: dict[str, Any] = {
             "name": name,
