@@ -29,7 +29,15 @@ CHUNK = 200
 # On SQLite a chunk keeps every other writer waiting.
 SQLITE_CHUNK = 50
 ATTEMPTS = 3
-OWN = ("executed", "skipped", "waiting", "freed")
+OWN = ("executed", "skipped", "waiting", "freed", "lost")
+# What a row's status at the end counts as; one that still runs is another's by now.
+NAMES = {
+    Status.EXECUTED: "executed",
+    Status.SKIPPED: "skipped",
+    Status.PENDING: "waiting",
+    Status.EXECUTING: "lost",
+    None: "freed",
+}
 
 T = TypeVar("T")
 Became = list[tuple[UUID, Status | None]]
@@ -124,10 +132,9 @@ class Worker:
         return [*together.act(self.session, ids, token=token, now=self.clock())]
 
     def _count(self, statuses: Iterable[Status | None]) -> None:
-        names = {Status.EXECUTED: "executed", Status.SKIPPED: "skipped", Status.PENDING: "waiting"}
         for status in statuses:
             self.counts.changed += status in (Status.EXECUTED, Status.SKIPPED)
-            self.counts.add("freed" if status is None else names[status])
+            self.counts.add(NAMES[status])
 
 
 def _again(session: Session, step: Callable[[], T]) -> T:
