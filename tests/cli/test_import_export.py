@@ -6,6 +6,7 @@ import json
 
 from sqlalchemy import select
 
+from models.automations.records import AutomationRule
 from models.followups.records import FollowUp
 
 ID = "00000000-0000-4000-8000-00000000000{}"
@@ -96,3 +97,54 @@ def test_export_is_refused_when_a_filter_is_unknown_or_malformed(desk):
     assert desk("export", "followups", "--tenant", "platform", "--filter", "status=nonsense").code == 2
     assert desk("export", "followups", "--tenant", "platform", "--filter", "status").code == 2
     assert desk("export", "followups", "--tenant", "platform", "--format", "xml").code == 2
+
+
+CHATWOOT = {
+    "name": "Chase",
+    "event_name": "conversation_updated",
+    "execution_delay": 60,
+    "active": True,
+    "conditions": [
+        {"attribute_key": "status", "filter_operator": "equal_to", "values": ["open"], "query_operator": None}
+    ],
+    "actions": [{"action_name": "add_label", "action_params": ["late"]}],
+}
+
+
+def test_import_takes_chatwoots_rules_and_says_what_became_of_each(desk, tmp_path, session):
+    desk.ok("tenant", "add", "acme")
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"payload": [CHATWOOT]}))
+    assert desk.ok("import", "chatwoot-rules", str(file), "--tenant", "acme").out == (
+        "rule 1, Chase: imported\n1 imported, 0 known already, 0 refused.\n"
+    )
+    assert desk.ok("import", "chatwoot-rules", str(file), "--tenant", "acme").out == (
+        "rule 1, Chase: known already\n0 imported, 1 known already, 0 refused.\n"
+    )
+    [rule] = session.scalars(select(AutomationRule))
+    assert (rule.name, rule.execution_delay, rule.active) == ("Chase", 60, True)
+
+
+def test_import_names_each_rule_and_ends_with_1_when_some_are_refused(desk):
+    desk.ok("tenant", "add", "acme")
+    bad = {**CHATWOOT, "name": "Bad", "execution_delay": 5}
+    given = json.dumps([CHATWOOT, bad])
+    ran = desk("import", "chatwoot-rules", "-", "--tenant", "acme", "--json", input=given)
+    assert ran.code == 1
+    assert (ran.json["imported"], ran.json["skipped"]) == (1, 0)
+    [refused] = ran.json["refused"]
+    assert (refused["rule"], refused["name"]) == (2, "Bad")
+    assert refused["detail"].startswith("execution_delay must be a whole number of minutes, 10 to 43200")
+    assert [one["outcome"] for one in ran.json["rules"]] == ["taken", "refused"]
+    text = desk("import", "chatwoot-rules", "-", "--tenant", "acme", input=json.dumps([bad]))
+    assert text.out.startswith("rule 1, Bad: refused: execution_delay must be")
+
+
+def test_import_of_rules_is_refused_when_the_file_or_the_tenant_cannot_be_used(desk):
+    ran = desk("import", "chatwoot-rules", "-", "--tenant", "platform", "--json", input="nonsense")
+    assert (ran.code, ran.error["code"]) == (1, "invalid")
+    assert desk("import", "chatwoot-rules", "-", "--tenant", "nobody", input="[]").code == 1
+    assert desk("import", "chatwoot-rules", "/no/such", "--tenant", "platform").code == 2
+    assert desk.ok("import", "chatwoot-rules", "-", "--tenant", "platform", input="[]").out == (
+        "0 imported, 0 known already, 0 refused.\n"
+    )
