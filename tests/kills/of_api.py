@@ -6,6 +6,7 @@ from tests.kills.scenario import (
     ENDPOINT,
     LINES,
     OUTCOME,
+    RULE,
     STOP,
     Scenario,
     by_api,
@@ -130,6 +131,17 @@ SCENARIOS: dict[str, Scenario] = {
         plus(outbox=1, audit=1),
         with_id(Setting.endpoint),
         repeats=False,
+    ),
+    "api.rules.create": Scenario(
+        by_api("POST", "/rules", RULE), plus(automation_rule=1, audit=1, kept_answer=1), with_token
+    ),
+    "api.rules.change": Scenario(
+        by_api("PATCH", "/rules/{id}", {"active": False}, key=None), plus(audit=1), with_id(Setting.rule)
+    ),
+    "api.rules.delete": Scenario(
+        by_api("DELETE", "/rules/{id}", key=None),
+        plus(automation_rule=-1, audit=1),
+        with_id(Setting.rule),
     ),
     "api.sweeps.run": Scenario(
         by_api("POST", "/sweeps/fire_followups/run"),

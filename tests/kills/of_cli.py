@@ -1,6 +1,6 @@
 """The fault points of the command line: for each an act that passes it, and what one whole act changes."""
 
-from tests.kills.scenario import Scenario, plus, somebody, with_id, with_token
+from tests.kills.scenario import Scenario, chatwoots_rules, plus, somebody, with_id, with_token
 from tests.kills.setting import Setting
 
 SCENARIOS: dict[str, Scenario] = {
@@ -30,6 +30,11 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "cli.up.link": Scenario(
         ["up_link"], plus(operator=1, membership=2, sign_in_link=1, audit=3), repeats=False
+    ),
+    "automations.import": Scenario(
+        ["desk", "import", "chatwoot-rules", "{file}", "--tenant", "acme"],
+        plus(automation_rule=2, audit=2),
+        chatwoots_rules,
     ),
     "cli.erase": Scenario(
         ["desk", "erase", "--tenant", "acme", "--customer", "c-1", "--yes"],

@@ -1,5 +1,6 @@
 """What the scenarios of the fault points are made of: how each is prepared, and what it comes to."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,14 @@ def old_ones(setting: Setting) -> Mapping[str, str]:
     transitions.cancel(setting.session, setting.tenant.id, id, actor=API, now=T)
     create_followup(setting.session, setting.tenant, now=T, reason="late")
     return {}
+
+
+def chatwoots_rules(setting: Setting) -> Mapping[str, str]:
+    """A file with two of them."""
+    file = setting.settings.var / "rules.json"
+    rule = {"event_name": "message_created", "actions": [{"action_name": "mute_conversation"}]}
+    file.write_text(json.dumps({"payload": [{**rule, "name": "a"}, {**rule, "name": "b"}]}))
+    return {"file": str(file)}
 
 
 def changed_file(setting: Setting) -> Mapping[str, str]:
@@ -203,6 +212,7 @@ OUTCOME = {
     "kind": "paid",
     "occurred_at": "2031-08-14T12:00:00Z",
 }
+RULE = {"name": "n", "event": "message_created", "actions": [{"name": "mute_conversation"}]}
 ENDPOINT = {"url": "https://hooks.example/x", "event_types": ["*"]}
 CANCELLED = plus(follow_up__pending=-1, follow_up__cancelled=1, audit=1, outbox=1)
 

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from models import accounts, bulk_operations, endpoints, operators, tokens
 from models.actors import Actor
+from models.automations import rules
 from models.base import db
 from models.deliveries import State
 from models.followups import in_bulk, tasks, transitions
@@ -86,6 +87,12 @@ class Setting:
         tasks.claim(self.session, self.tenant.id, UUID(task), actor=API, now=self.now)
         self.commit()
         return task
+
+    def rule(self) -> str:
+        given = {"name": "n", "event": "message_created", "actions": [{"name": "mute_conversation"}]}
+        made = rules.create(self.session, self.tenant, given, actor=API, now=self.now)
+        self.commit()
+        return str(made.id)
 
     def endpoint(self) -> str:
         made, _secret = endpoints.add(
