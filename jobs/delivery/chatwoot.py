@@ -7,7 +7,7 @@ tried again, the conversation's recent messages are searched for it.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from jobs.delivery.chatwoot_api import Account, NotDone
+from jobs.delivery.chatwoot_api import SECONDS, Account, NotDone
 from models.automations.actions import ActionName
 from models.automations.outside import Came, Errand
 from models.chatwoot_payloads import KEY, marks_of
@@ -29,13 +29,13 @@ class CantBeDone(DeskError):
     """What the rule asks for can't be done in this conversation; nothing was changed."""
 
 
-def perform(errand: Errand, connector: Opened, settings: Settings) -> Came:
-    """Do `errand` in Chatwoot, within 30 s. Never raises, whatever is answered or is not."""
+def perform(errand: Errand, connector: Opened, settings: Settings, *, seconds: float = SECONDS) -> Came:
+    """Do `errand` in Chatwoot, within `seconds`. Never raises, whatever is answered or is not."""
     act = _ACTS.get(errand.name)
     if act is None:
         return Came.failed(f"Chatwoot has no way to do {errand.name}.")
     try:
-        return Came.done(act(errand, Account(connector, settings)))
+        return Came.done(act(errand, Account(connector, settings, seconds)))
     except NotDone as fault:
         return Came.unknown(fault.detail) if fault.had_effect else Came.failed(fault.detail)
     except DeskError as fault:
