@@ -54,9 +54,9 @@ def take_news(
     at = told_at or now
     if values.get("status") == ConversationStatus.RESOLVED:
         _note_resolved(conversation, values.get("status_changed_at") or at)
+        _wait(session, conversation)
     known = conversation.source_updated_at
     if told_at is not None and known is not None and told_at < known:
-        _wait(session, conversation)
         return {}
     conversation.source_updated_at = max(told_at, known) if told_at and known else told_at or known
     changed = _take_plain(conversation, values)
@@ -64,7 +64,6 @@ def take_news(
         conversation.created_at = values["created_at"]
     _take_status(conversation, values, at, changed, made=made)
     conversation.updated_at = at if made else max(conversation.updated_at, at)
-    _wait(session, conversation)
     return changed
 
 

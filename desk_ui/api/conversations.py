@@ -1,19 +1,77 @@
 """Conversations over HTTP: what a source says of one, and how it stands."""
 
-from typing import Annotated, Any
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, StrictInt, StringConstraints
+from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from desk_ui.api import at_once
-from desk_ui.api.fields import LARGEST_INTEGER, Given, OptionalText, Shown, Text, Time
+from desk_ui.api.fields import LARGEST_INTEGER, LONGEST_TEXT, Given, OptionalText, Shown, Text, Time
 from desk_ui.api.operations import Call, Reply, operation
 from desk_ui.api.paths import as_text
-from models import conversations, intake
+from models import conversations, intake, text
 from models.conversations import Conversation, ConversationStatus
+from models.errors import Invalid
 
-Number = Annotated[StrictInt, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
-# An id as its source writes it, answered as it was given.
-SourceId = Number | Text
+T = TypeVar("T")
+
+
+def _source_id(value: Any) -> int | str | None:
+    """An id as its source writes it, a number or a text, answered as it was given."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise PydanticCustomError("source_id", "must be a text or a whole number")
+    if isinstance(value, int):
+        if abs(value) > LARGEST_INTEGER:
+            raise PydanticCustomError("source_id", "is too large a number")
+        return value
+    return _told(lambda: text.required(value, "id"))
+
+
+def _attributes(value: Any) -> dict[str, Any] | None:
+    """An object of anything that both databases can keep."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise PydanticCustomError("attributes", "must be a JSON object")
+    if len(json.dumps(value)) > LONGEST_TEXT:
+        raise PydanticCustomError("attributes", "is longer than can be kept")
+    for one in _texts(value):
+        _told(partial(text.storable, one, "attributes", longest=LONGEST_TEXT))
+    return value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text within a JSON value, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _told(check: Callable[[], T]) -> T:
+    try:
+        return check()
+    except Invalid as fault:
+        detail = fault.detail.removeprefix(f"{fault.field} ").removesuffix(".")
+        raise PydanticCustomError("unusable", "{detail}", {"detail": detail}) from None
+
+
+SourceId = Annotated[
+    Any,
+    PlainValidator(_source_id),
+    WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1, "maxLength": 200}, {"type": "integer"}]}),
+]
+Attributes = Annotated[Any, PlainValidator(_attributes), WithJsonSchema({"type": "object"})]
 Label = Annotated[Text, StringConstraints(max_length=200)]
 MOST_LABELS = 200
 
@@ -32,7 +90,7 @@ class ConversationGiven(Given):
     priority: SourceId | None = None
     labels: Annotated[list[Label], Field(max_length=MOST_LABELS)] | None = None
     language: OptionalText | None = None
-    attributes: dict[str, Any] | None = None
+    attributes: Attributes | None = None
     auto_reply: bool | None = None
 
 
@@ -76,7 +134,7 @@ def put(call: Call, external_id: str) -> Reply:
     A changed `status` without `status_changed_at` takes `updated_at`, else now.
     """
     given: ConversationGiven = call.body
-    values = given.model_dump(exclude_unset=True)
+    values = {name: getattr(given, name) for name in given.model_fields_set}
     # A truth value and a status can't be taken back to nothing, so null says nothing of them.
     known = {name: value for name, value in values.items() if value is not None or name in _NULLABLE}
     if known.get("status") is not None:
