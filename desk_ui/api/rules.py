@@ -51,14 +51,14 @@ Delay = Annotated[
 Minute = Annotated[int, Field(ge=0, le=LAST_MINUTE, description="Minutes since midnight.")]
 
 
-class ConditionShown(Shown):
+class RuleCondition(Shown):
     attribute: str
     operator: Operator
     values: list[Any]
     joiner: Joiner | None
 
 
-class ActionShown(Shown):
+class RuleAction(Shown):
     name: ActionName
     params: list[Any]
 
@@ -76,8 +76,8 @@ class RuleShown(Shown):
     trigger: Trigger | None
     on_failure: OnFailure
     active: bool
-    conditions: list[ConditionShown]
-    actions: list[ActionShown]
+    conditions: list[RuleCondition]
+    actions: list[RuleAction]
     version: int
 
 
@@ -120,8 +120,8 @@ class RuleChange(Given):
 def show(rule: AutomationRule) -> RuleShown:
     return RuleShown.of(
         rule,
-        conditions=[ConditionShown(**one) for one in rule.conditions],
-        actions=[ActionShown(**one) for one in rule.actions],
+        conditions=[RuleCondition(**one) for one in rule.conditions],
+        actions=[RuleAction(**one) for one in rule.actions],
     )
 
 

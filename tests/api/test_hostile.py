@@ -45,6 +45,7 @@ PATHS = [
     "/contacts/c/revoke",
     "/tasks/7b1f0a3e-5d0c-4a57-9a41-6d6a4f0c2b11/claim",
     "/endpoints",
+    "/rules",
 ]
 
 
@@ -105,6 +106,7 @@ def test_hostile_query_answers_without_a_fault(api, query):
         "/tasks/%F0%9F%98%80",
         "/conversations/%00/messages",
         "/endpoints/%00",
+        "/rules/%00",
         "/agents/%00",
     ],
 )

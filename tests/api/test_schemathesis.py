@@ -32,7 +32,18 @@ def ids_of_rows(web: Web) -> dict[str, str]:
     assert web.processes.run("sweep", "fire_followups", "--json").returncode == 0
     [task] = web.call("GET", "/tasks")["items"]
     endpoint = web.call("POST", "/endpoints", json={"url": "https://sink.example.com/"})["id"]
-    return {"followups": followup, "tasks": task["id"], "endpoints": endpoint}
+    chase = {"name": "Chase", "event": "message_created", "actions": [{"name": "mute_conversation"}]}
+    rule = web.call("POST", "/rules", json=chase)["id"]
+    message = {"id": "m", "conversation_id": "k", "direction": "incoming", "created_at": due["at"]}
+    web.call("POST", "/messages", json=message)
+    [execution] = web.call("GET", "/executions")["items"]
+    return {
+        "followups": followup,
+        "tasks": task["id"],
+        "endpoints": endpoint,
+        "rules": rule,
+        "executions": execution["id"],
+    }
 
 
 def configuration(ids: dict[str, str]) -> str:
