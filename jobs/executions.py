@@ -26,12 +26,18 @@ PREFIX = "executions-"
 log = structlog.get_logger(__name__)
 
 
-def run(session: Session, ids: Sequence[UUID], *, clock: Callable[[], datetime] = clock.now) -> Counts:
-    """Run those of `ids` that are due, in this process."""
+def run(
+    session: Session,
+    ids: Sequence[UUID],
+    *,
+    clock: Callable[[], datetime] = clock.now,
+    until: datetime | None = None,
+) -> Counts:
+    """Run those of `ids` that are due, in this process; what `until` leaves is found by the next sweep."""
     settings: Settings = current_app.extensions["desk_settings"]
     declared = declarations.current(session)
     rollback(session)
-    worker = Worker(session, declared, clock, performers.performer(settings, session))
+    worker = Worker(session, declared, clock, performers.performer(settings, session), until)
     return worker.work(ids)
 
 

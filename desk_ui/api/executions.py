@@ -178,22 +178,17 @@ def get(call: Call, id: str) -> Reply:
     return Reply(200, whole(call.session, found, call.now))
 
 
-def _act(verb: str, action: str, body: type[Given]) -> Any:
-    """The declaration of one act on one execution."""
-    return operation(
-        f"executions.{verb}",
-        "POST",
-        f"/executions/<id>/{verb}",
-        scope="operate",
-        body=body,
-        answers={200: ExecutionWhole},
-        point=f"api.executions.{verb}",
-        refused=Refused(f"execution.{action}", "execution", _SUBJECT),
-        conflicts=True,
-    )
-
-
-@_act("cancel", "cancelled", Reasoned)
+@operation(
+    "executions.cancel",
+    "POST",
+    "/executions/<id>/cancel",
+    scope="operate",
+    body=Reasoned,
+    answers={200: ExecutionWhole},
+    point="api.executions.cancel",
+    refused=Refused("execution.cancelled", "execution", _SUBJECT),
+    conflicts=True,
+)
 def cancel(call: Call, id: str) -> Reply:
     """Skip one that waits. Doing it again changes nothing."""
     done = operating.cancel(
@@ -208,7 +203,17 @@ def cancel(call: Call, id: str) -> Reply:
     return Reply(200, whole(call.session, done, call.now))
 
 
-@_act("reclaim", "reclaimed", Reasoned)
+@operation(
+    "executions.reclaim",
+    "POST",
+    "/executions/<id>/reclaim",
+    scope="operate",
+    body=Reasoned,
+    answers={200: ExecutionWhole},
+    point="api.executions.reclaim",
+    refused=Refused("execution.reclaimed", "execution", _SUBJECT),
+    conflicts=True,
+)
 def reclaim(call: Call, id: str) -> Reply:
     """Take one from a worker that said nothing for 15 minutes before its first action: it is due now."""
     done = operating.reclaim(
@@ -223,7 +228,17 @@ def reclaim(call: Call, id: str) -> Reply:
     return Reply(200, whole(call.session, done, call.now))
 
 
-@_act("drop", "dropped", Reasoned)
+@operation(
+    "executions.drop",
+    "POST",
+    "/executions/<id>/drop",
+    scope="operate",
+    body=Reasoned,
+    answers={200: ExecutionWhole},
+    point="api.executions.drop",
+    refused=Refused("execution.dropped", "execution", _SUBJECT),
+    conflicts=True,
+)
 def drop(call: Call, id: str) -> Reply:
     """Give an abandoned run up as it is."""
     done = operating.drop(
@@ -238,7 +253,17 @@ def drop(call: Call, id: str) -> Reply:
     return Reply(200, whole(call.session, done, call.now))
 
 
-@_act("settle", "settled", Settlement)
+@operation(
+    "executions.settle",
+    "POST",
+    "/executions/<id>/settle",
+    scope="operate",
+    body=Settlement,
+    answers={200: ExecutionWhole},
+    point="api.executions.settle",
+    refused=Refused("execution.settled", "execution", _SUBJECT),
+    conflicts=True,
+)
 def settle(call: Call, id: str) -> Reply:
     """Say of each action whose end is unknown whether it was done, and close the run."""
     given: Settlement = call.body
@@ -261,7 +286,17 @@ def _position(key: str) -> int:
     return int(key)
 
 
-@_act("rearm", "rearmed", Rearming)
+@operation(
+    "executions.rearm",
+    "POST",
+    "/executions/<id>/rearm",
+    scope="operate",
+    body=Rearming,
+    answers={200: ExecutionWhole},
+    point="api.executions.rearm",
+    refused=Refused("execution.rearmed", "execution", _SUBJECT),
+    conflicts=True,
+)
 def rearm(call: Call, id: str) -> Reply:
     """Let a skipped one wait again, or do what is left of a run that needs review.
 

@@ -54,7 +54,7 @@ class Alone:
             if action.native:
                 together.try_native(self.session, facts, action, self.clock())
                 facts.execution.locked_at = self.clock()
-                commit(self.session, "executions.act")
+                commit(self.session, "executions.act_alone")
             elif not self._call(facts, action):
                 return self._lost()
 
@@ -84,13 +84,12 @@ class Alone:
     def _call(self, facts: Facts, action: ActionRun) -> bool:
         """One action outside; whether the run is still ours after it."""
         if facts.conversation is None:
-            ledger.fail(action, "The conversation is gone.", self.clock())
-            commit(self.session, "executions.record")
+            ledger.end(action, ActionState.FAILED, self.clock(), error=together.GONE)
+            commit(self.session, "executions.nothing_to_call")
             return True
         errand = self._errand(facts, action)
         now = self.clock()
-        action.state, action.error, action.receipt = ActionState.STARTED.value, None, None
-        action.started_at, action.finished_at = now, None
+        ledger.start(action, now)
         facts.execution.locked_at = now
         position = action.position
         commit(self.session, "executions.start")
@@ -107,9 +106,7 @@ class Alone:
             self._note_late(position, came, now)
             return False
         action = next(run for run in ledger.of(self.session, facts.execution) if run.position == position)
-        action.state, action.finished_at = came.state.value, now
-        action.receipt = came.receipt[: ledger.LENGTH] if came.receipt else None
-        action.error = came.error[: ledger.LENGTH] if came.error else None
+        ledger.end(action, came.state, now, receipt=came.receipt, error=came.error)
         facts.execution.locked_at = now
         commit(self.session, "executions.record")
         return True

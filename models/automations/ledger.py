@@ -101,7 +101,7 @@ def decide(
             at=now,
         )
     )
-    action.state = to.value
+    _set(action, to, action.finished_at)
 
 
 def note_late(session: Session, action: ActionRun, to: ActionState, detail: str, now: datetime) -> None:
@@ -119,14 +119,22 @@ def note_late(session: Session, action: ActionRun, to: ActionState, detail: str,
     )
 
 
-def succeed(action: ActionRun, receipt: str | None, now: datetime) -> None:
-    """The action had its effect on our own data, in the transaction at hand."""
-    action.state, action.receipt, action.error = ActionState.DONE.value, receipt, None
-    action.started_at = action.finished_at = now
+def start(action: ActionRun, now: datetime) -> None:
+    """The action is about to be asked of the outside."""
+    action.error = action.receipt = None
+    action.started_at = now
+    _set(action, ActionState.STARTED, None)
 
 
-def fail(action: ActionRun, error: str, now: datetime) -> None:
-    """The action had no effect."""
-    action.state, action.error = ActionState.FAILED.value, error[:LENGTH]
+def end(
+    action: ActionRun, to: ActionState, now: datetime, *, receipt: str | None = None, error: str | None = None
+) -> None:
+    """What came of an action. One on our own data starts and ends at once, in the transaction at hand."""
     action.started_at = action.started_at or now
-    action.finished_at = now
+    action.receipt = receipt[:LENGTH] if receipt else None
+    action.error = error[:LENGTH] if error else None
+    _set(action, to, now)
+
+
+def _set(action: ActionRun, to: ActionState, finished_at: datetime | None) -> None:
+    action.state, action.finished_at = to.value, finished_at

@@ -45,12 +45,16 @@ Became = list[tuple[UUID, Status | None]]
 
 @dataclass(slots=True)
 class Worker:
-    """One worker at work. `clock` gives the time of each step, `perform` does what is outside."""
+    """One worker at work. `clock` gives the time of each step, `perform` does what is outside.
+
+    After `until` it begins none that calls the outside, so that its job ends before it is ended.
+    """
 
     session: Session
     declared: Declared
     clock: Callable[[], datetime]
     perform: Perform
+    until: datetime | None = None
     counts: Counts = field(default_factory=lambda: Counts(own=dict.fromkeys(OWN, 0)))
 
     def work(self, ids: Sequence[UUID]) -> Counts:
@@ -67,6 +71,8 @@ class Worker:
             ended = _again(self.session, lambda: self._done_together(running, token))  # noqa: B023
             self._count(status for _id, status in ended)
         for id in outside:
+            if self.until is not None and self.clock() >= self.until:
+                break
             token = uuid4()
             for running_id in self._begun([id], token):
                 one = Alone(self.session, running_id, token, self.declared, self.clock, self.perform)

@@ -18,6 +18,8 @@ from models.automations.records import ActionRun, ActionState, OnFailure, Status
 from models.errors import DeskError
 from models.transactions import commit, is_lost_race, savepoint
 
+GONE = "The conversation is gone."
+
 
 def act(session: Session, ids: Sequence[UUID], *, token: UUID, now: datetime) -> list[tuple[UUID, Status]]:
     """Do what waits of each of `ids` that `token` still holds, and end its run; what each became."""
@@ -66,17 +68,21 @@ def try_native(session: Session, facts: Facts, action: ActionRun, now: datetime)
     except DBAPIError as error:
         if is_lost_race(error):
             raise
-        ledger.fail(action, "The database refused it; the desk's log says why.", now)
+        _failed(action, "The database refused it; the desk's log says why.", now)
     except DeskError as error:
-        ledger.fail(action, error.detail, now)
+        _failed(action, error.detail, now)
     except Exception as error:  # noqa: BLE001  one action that can't be done does not undo the others
-        ledger.fail(action, f"It could not be done: {type(error).__name__}.", now)
+        _failed(action, f"It could not be done: {type(error).__name__}.", now)
 
 
 def do_native(session: Session, facts: Facts, action: ActionRun, now: datetime) -> None:
     """Have one action's effect on our own data, and write it down, in the transaction at hand."""
     if facts.conversation is None:
-        ledger.fail(action, "The conversation is gone.", now)
+        _failed(action, GONE, now)
         return
     receipt = effects.apply(Act(session, facts.conversation, action, facts.rule, now))
-    ledger.succeed(action, receipt, now)
+    ledger.end(action, ActionState.DONE, now, receipt=receipt)
+
+
+def _failed(action: ActionRun, error: str, now: datetime) -> None:
+    ledger.end(action, ActionState.FAILED, now, error=error)

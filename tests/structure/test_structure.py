@@ -34,6 +34,17 @@ WRITES_STATUS = {
     ("models/sweep_slots.py", "_coalesce"),
     ("models/sweep_slots.py", "start"),
     ("models/sweep_slots.py", "finish"),
+    # A worker's claim, of which the audit does not tell; and an action's state, whose history is the ledger.
+    ("models/automations/claiming.py", "claim"),
+    ("models/automations/ledger.py", "_set"),
+    ("models/inbound_events.py", "set_state"),
+    ("models/inbound_events.py", "store"),
+    # What a source says of a conversation, and what a rule's fields are set to by name.
+    ("models/conversing.py", "_take_plain"),
+    ("models/conversing.py", "_take_status"),
+    ("models/automations/rules.py", "change"),
+    # The status of an answer over HTTP.
+    ("jobs/delivery/chatwoot_api.py", "__init__"),
 }
 NAIVE = {"utcnow", "utcfromtimestamp", "today"}
 CLOCKS = {"datetime.now", "datetime.datetime.now", "dt.now", "date.today", "time.time", "time.time_ns"}
