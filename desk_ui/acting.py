@@ -67,7 +67,7 @@ def perform(action: Action) -> Response:
     show what is so now, and keep what was typed. Raises `NotFound`.
     """
     try:
-        _use_up()
+        use_up()
         result = action.act()
     except NotFound:
         rollback(db.session())
@@ -92,8 +92,11 @@ def perform(action: Action) -> Response:
     return _answer(action, result, done, kind, 200, closing=closing, offer=offer)
 
 
-def _use_up() -> None:
-    """Let the form at hand act once. What is no token is as none: the person's own browser sent it."""
+def use_up() -> None:
+    """Let the form at hand act once. What is no token is as none: the person's own browser sent it.
+
+    Raises `once.SentTwice`.
+    """
     try:
         token = UUID(request.form.get("once", ""))
     except ValueError:

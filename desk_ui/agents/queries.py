@@ -1,22 +1,13 @@
 """What the agents pages read: which agents there are, their holds, and counts that stop at a cap."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    bindparam,
-    func,
-    literal,
-    literal_column,
-    select,
-    union_all,
-)
+from sqlalchemy import ColumnElement, Select, bindparam, func, literal_column, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from desk_ui.paging import MOST_COUNTED, TooSlow, time_limit
+from desk_ui.capped import Counts, counts
 from models.audit import AuditEvent
 from models.followups.records import Contact, ContactState, FollowUp, Status
 from models.followups.standing import Standing
@@ -25,8 +16,6 @@ from models.tenants import AgentHold, Tenant
 MOST_AGENTS = 1_000
 MOST_ARMS = 20
 HISTORY = 20
-
-Counts = Mapping[Any, int | None]
 
 
 def holds(session: Session, tenant: Tenant) -> dict[str, AgentHold]:
@@ -71,14 +60,14 @@ def _distinct(
 
 def pending(session: Session, tenant: Tenant, agents: Sequence[str], limit: timedelta) -> Counts:
     """How many wait of each agent, counted to one above the cap; None where it took too long."""
-    return _counts(session, {agent: _pending(tenant, agent) for agent in agents}, limit)
+    return counts(session, {agent: _pending(tenant, agent) for agent in agents}, limit)
 
 
 def overdue(session: Session, standing: Standing, agents: Sequence[str], limit: timedelta) -> Counts:
     """How many are overdue of each agent; none of one that rests."""
     resting = set(agents) if standing.paused else standing.held | standing.quiet
     awake = [agent for agent in agents if agent not in resting]
-    found = _counts(
+    found = counts(
         session,
         {
             agent: _pending(standing.tenant, agent).where(FollowUp.due_at < standing.overdue_before)
@@ -91,7 +80,7 @@ def overdue(session: Session, standing: Standing, agents: Sequence[str], limit: 
 
 def due(session: Session, tenant: Tenant, agent: str, now: datetime, limit: timedelta) -> int | None:
     """How many the next run would take."""
-    return _counts(session, {agent: _pending(tenant, agent).where(FollowUp.due_at <= now)}, limit)[agent]
+    return counts(session, {agent: _pending(tenant, agent).where(FollowUp.due_at <= now)}, limit)[agent]
 
 
 def contacts(session: Session, tenant: Tenant, limit: timedelta) -> Counts:
@@ -100,7 +89,7 @@ def contacts(session: Session, tenant: Tenant, limit: timedelta) -> Counts:
         state: select(literal_column("1")).where(Contact.tenant_id == tenant.id, Contact.state == state.value)
         for state in ContactState
     }
-    return _counts(session, queries, limit)
+    return counts(session, queries, limit)
 
 
 def by_arm(session: Session, tenant: Tenant, agent: str, arms: Sequence[str], limit: timedelta) -> Counts:
@@ -115,7 +104,7 @@ def by_arm(session: Session, tenant: Tenant, agent: str, arms: Sequence[str], li
         for arm in arms
         for status in Status
     }
-    return _counts(session, queries, limit)
+    return counts(session, queries, limit)
 
 
 def _pending(tenant: Tenant, agent: str) -> Select[Any]:
@@ -124,26 +113,6 @@ def _pending(tenant: Tenant, agent: str) -> Select[Any]:
     return select(literal_column("1")).where(
         FollowUp.tenant_id == tenant.id, FollowUp.agent == agent, is_pending
     )
-
-
-def _counts(session: Session, queries: Mapping[Any, Select[Any]], limit: timedelta) -> Counts:
-    """Each query's rows, counted to one above the cap, all in one statement; None for all if too slow."""
-    keys = list(queries)
-    if not keys:
-        return {}
-    try:
-        with time_limit(session, limit):
-            rows = session.execute(union_all(*_capped(queries.values())))
-            found = {keys[number]: count for number, count in rows}
-    except TooSlow:
-        return dict.fromkeys(keys)
-    return found
-
-
-def _capped(queries: Any) -> Iterator[Select[Any]]:
-    for number, query in enumerate(queries):
-        capped = query.limit(MOST_COUNTED + 1).subquery()
-        yield select(literal(number), func.count()).select_from(capped)
 
 
 def history(session: Session, tenant: Tenant, agent: str) -> list[AuditEvent]:
