@@ -19,7 +19,7 @@ def once() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing to fill in. `kind` is a type of input, or `textarea`, `choice` or `choices`.
+    """One thing to fill in. `kind` is a type of input, or `textarea`, `choice`, `radios` or `choices`.
 
     `options` are the values and words of a choice; `value` is what stands in the field, for `choices` all
     that are ticked, divided by spaces.

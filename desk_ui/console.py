@@ -7,6 +7,7 @@ from desk_ui import (
     agents,
     audit,
     auth,
+    automations,
     bulk,
     deliveries,
     dev,
@@ -36,6 +37,7 @@ def register(app: Flask) -> None:
     errors.register(app)
     overview.register(app)
     followups.register(app)
+    automations.register(app)
     agents.register(app)
     sweeps.register(app)
     deliveries.register(app)

@@ -62,6 +62,8 @@ class Listing(Generic[F, R]):
     tabs: ClassVar[Mapping[Any, tuple[Any, Any]]] = {}
     names: ClassVar[Mapping[str, Any]] = {}
     hot: ClassVar[frozenset[Any]] = frozenset()
+    # Whose next run its rows tell of.
+    tells_of: ClassVar[str] = refreshing.FIRING
 
     asked: Asked[F]
     page: Page[R]
@@ -202,7 +204,11 @@ class Listing(Generic[F, R]):
 
     def answer(self, template: str, **context: Any) -> Response:
         """The list's page, or for a refresh its part `list` where it changed."""
-        return refreshing.answer(self.sign, lambda: render_page(template, "list", view=self, **context))
+
+        def draw() -> str:
+            return render_page(template, "list", view=self, **context)
+
+        return refreshing.answer(self.sign, draw, self.tells_of)
 
     @property
     def tab(self) -> Any:

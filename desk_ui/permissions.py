@@ -36,7 +36,9 @@ class Permission(StrEnum):
     SIGNED_IN = "signed_in"
     SEE = "see"
     ACT_ON_FOLLOWUPS = "followups.act"
+    ACT_ON_EXECUTIONS = "executions.act"
     HOLD_AGENTS = "agents.hold"
+    RULES = "rules"
     ACT_ON_DELIVERIES = "deliveries.act"
     ENDPOINTS = "endpoints"
     OPERATORS = "operators"
@@ -51,7 +53,9 @@ _ADMINS = frozenset({Role.ADMIN})
 MAY: dict[Permission, frozenset[Role]] = {
     Permission.SEE: frozenset(Role),
     Permission.ACT_ON_FOLLOWUPS: frozenset({Role.MARKETER}) | _LEADS,
+    Permission.ACT_ON_EXECUTIONS: _LEADS,
     Permission.HOLD_AGENTS: _LEADS,
+    Permission.RULES: _LEADS,
     Permission.ACT_ON_DELIVERIES: _LEADS,
     Permission.ENDPOINTS: _ADMINS,
     Permission.OPERATORS: _ADMINS,

@@ -23,6 +23,7 @@ from models.errors import Invalid
 
 MOST_NAMED = 50
 NEXT_RUN = "X-Next-Run"
+FIRING = "fire_followups"
 # `in 12 s`, `4 min ago`, `now`, `just now`: what a script lets go on is no change.
 _TICKING = re.compile(r"\b(?:in )?[0-9,]+ (?:s|min|h|d)\b(?: [0-9]+ min\b)?(?: ago\b)?|\b(?:just )?now\b")
 
@@ -46,8 +47,11 @@ def _short(text: str) -> str:
     return f"{crc32(text.encode()):x}"
 
 
-def answer(sign: str, draw: Callable[[], str]) -> Response:
-    """The page that `draw` draws; 304 for a script that asks for a part of it, where `sign` is as it was."""
+def answer(sign: str, draw: Callable[[], str], sweep: str = FIRING) -> Response:
+    """The page that `draw` draws; 304 for a script that asks for a part of it, where `sign` is as it was.
+
+    The page tells of the next run of `sweep`.
+    """
     # Imported here, since it reads what the areas show, which are read again by this.
     from desk_ui import around
 
@@ -56,7 +60,7 @@ def answer(sign: str, draw: Callable[[], str]) -> Response:
     unchanged = request.if_none_match.contains_weak(sign)
     found: Response = make_response("", 304) if unchanged else make_response(draw())
     found.set_etag(sign, weak=True)
-    at = lines.next_firing(g.now)
+    at = lines.next_of(sweep, g.now)
     if at is not None:
         found.headers[NEXT_RUN] = at.isoformat()
     found.headers[around.HEADER] = around.told(moved=not unchanged)

@@ -9,10 +9,14 @@ from babel.dates import get_day_names, get_month_names
 from babel.numbers import format_decimal
 from markupsafe import Markup
 
+from desk_ui.audit_words import ACTIONS as ACTIONS
+from desk_ui.audit_words import AUDITED as AUDITED
+from desk_ui.audit_words import REFUSED_ACTIONS as REFUSED_ACTIONS
 from desk_ui.paging import MOST_COUNTED
 from desk_ui.translating import gettext as _
 from desk_ui.translating import lazy_gettext as _l
 from models.actors import ActorType
+from models.automations.records import Skip
 from models.followups.records import Block, ContactState
 from models.operators import Role
 
@@ -32,6 +36,15 @@ BLOCKS = {
     Block.DEDUP: _l("an older one was due first"),
     Block.FREQUENCY: _l("message limit reached"),
     Block.HOLDOUT: _l("held out by the experiment"),
+}
+SKIPS = {
+    Skip.EXPIRED: _l("its time was over for too long"),
+    Skip.RULE_INACTIVE: _l("its rule is off or gone"),
+    Skip.CONVERSATION_GONE: _l("the conversation is gone"),
+    Skip.EPISODE_MOVED: _l("the conversation moved on"),
+    Skip.CONDITIONS_CHANGED: _l("the conditions don't hold any more"),
+    Skip.CANCELLED: _l("cancelled by an operator"),
+    Skip.DROPPED: _l("dropped by an operator"),
 }
 CONTACTS = {
     ContactState.GRANTED: _l("May be contacted"),
@@ -54,79 +67,6 @@ SWEEPS = {
     "seal_audit": _l("Sealing of the audit"),
     "retention": _l("Retention"),
 }
-AUDITED = {
-    "followup.scheduled": _l("Booked"),
-    "followup.imported": _l("Imported"),
-    "followup.rearmed": _l("Booked again"),
-    "followup.rescheduled": _l("Rescheduled"),
-    "followup.cancelled": _l("Cancelled"),
-    "followup.fired": _l("Fired"),
-    "followup.blocked": _l("Blocked"),
-    "followup.taken_on": _l("Taken on"),
-    "followup.let_go": _l("Let go"),
-    "followup.lapsed": _l("Removed as long past"),
-    "contact.granted": _l("May be contacted"),
-    "contact.revoked": _l("Opted out"),
-    "contact.unavailable": _l("No longer answering"),
-    "customer.erased": _l("Customer erased"),
-    "agent.held": _l("Agent put on hold"),
-    "agent.released": _l("Agent released"),
-    "tenant.added": _l("Tenant added"),
-    "tenant.changed": _l("Tenant changed"),
-    "tenant.feature_on": _l("Switched on"),
-    "tenant.feature_off": _l("Switched off"),
-    "tenant.erased": _l("Tenant erased"),
-    "operator.added": _l("Operator added"),
-    "operator.role_changed": _l("Role changed"),
-    "operator.role_revoked": _l("Role taken away"),
-    "operator.link_made": _l("Sign-in link made"),
-    "operator.signed_in": _l("Signed in"),
-    "operator.password_set": _l("Password set"),
-    "operator.link_used": _l("Sign-in link used"),
-    "operator.factor_on": _l("Second factor on"),
-    "operator.factor_off": _l("Second factor off"),
-    "operator.factor_reset": _l("Second factor reset"),
-    "operator.recovery_codes_made": _l("Recovery codes made"),
-    "operator.signed_out_everywhere": _l("Signed out everywhere"),
-    "operator.timezone_set": _l("Time zone set"),
-    "operator.refresh_set": _l("Refresh of lists set"),
-    "operator.switched_on": _l("Account switched on"),
-    "operator.switched_off": _l("Account switched off"),
-    "token.added": _l("API token added"),
-    "token.revoked": _l("API token revoked"),
-    "connector.set": _l("Connector set"),
-    "connector.removed": _l("Connector removed"),
-    "endpoint.added": _l("Endpoint added"),
-    "endpoint.updated": _l("Endpoint changed"),
-    "endpoint.paused": _l("Endpoint paused"),
-    "endpoint.resumed": _l("Endpoint resumed"),
-    "endpoint.secret_rotated": _l("Secret rotated"),
-    "endpoint.tested": _l("Test event sent"),
-    "endpoint.removed": _l("Endpoint removed"),
-    "delivery.taken_on": _l("Delivery taken on"),
-    "delivery.let_go": _l("Delivery let go"),
-    "rule.created": _l("Rule made"),
-    "rule.changed": _l("Rule changed"),
-    "rule.switched_on": _l("Rule switched on"),
-    "rule.switched_off": _l("Rule switched off"),
-    "rule.deleted": _l("Rule deleted"),
-    "sweep.paused": _l("Sweep paused"),
-    "sweep.resumed": _l("Sweep resumed"),
-    "sweep.run_by_hand": _l("Sweep run by hand"),
-    "bulk.started": _l("Bulk work begun"),
-    "bulk.stopped": _l("Bulk work stopped"),
-    "bulk.finished": _l("Bulk work ended"),
-    "audit.purged": _l("Old events purged"),
-}
-ACTIONS = {
-    **AUDITED,
-    # What `contact.granted` is on the page of the follow-up whose booking made the contact.
-    "contact.consented": _l("Consent recorded"),
-    "task.dispatched": _l("Task taken"),
-    "task.done": _l("Task done"),
-    "task.failed": _l("Task failed"),
-    "task.cancelled": _l("Task cancelled"),
-}
 DELIVERIES = {
     "pending": _l("waiting to be sent"),
     "delivering": _l("being sent"),
@@ -137,26 +77,14 @@ DELIVERIES = {
 EVENTS = {
     "attention.needed": _l("something needs a person"),
     "contact.revoked": _l("a customer opted out"),
+    "execution.executed": _l("an execution ended"),
+    "execution.needs_review": _l("an execution needs a person"),
     "followup.scheduled": _l("a follow-up was booked"),
     "followup.cancelled": _l("a follow-up was cancelled"),
     "followup.blocked": _l("a follow-up was blocked"),
     "followup.fired": _l("a follow-up fired"),
     "task.created": _l("an agent got a task"),
     "endpoint.test": _l("a test of an endpoint"),
-}
-REFUSED_ACTIONS = {
-    "followup.cancelled": _l("Cancel refused"),
-    "followup.rescheduled": _l("Reschedule refused"),
-    "followup.rearmed": _l("Re-arm refused"),
-    # A cancel that is taken back is a booking; only its refusal has a name of its own.
-    "followup.restored": _l("Undo refused"),
-    "followup.taken_on": _l("Taking on refused"),
-    "followup.let_go": _l("Letting go refused"),
-    "delivery.taken_on": _l("Taking on of a delivery refused"),
-    "delivery.let_go": _l("Letting go of a delivery refused"),
-    "delivery.rearmed": _l("Re-arm of a delivery refused"),
-    "delivery.sent_now": _l("Sending ahead of time refused"),
-    "operator.signed_in": _l("Sign-in refused"),
 }
 PURPOSES = {
     "conflict": _l("it had moved"),
@@ -169,6 +97,22 @@ PURPOSES = {
     **{block.value: words for block, words in BLOCKS.items()},
 }
 
+EXECUTION_PURPOSES = {
+    "abandoned": _l("its worker said nothing for over 15 min"),
+    "needs_review": _l("not all of its actions are known to be done"),
+    "done": _l("all of its actions are done"),
+    "due": _l("its time had come"),
+    "resumed": _l("what was left of it"),
+    "activity": _l("somebody did something in the conversation"),
+    "rule_changed": _l("its rule was changed"),
+    "newer_message": _l("a newer message came"),
+    "status": _l("by the conversation's status"),
+    "awaiting_agent": _l("by a message that waits for an answer"),
+    "reply_chase": _l("by a message that the customer has not answered"),
+    "inactivity": _l("by the conversation being quiet"),
+    "event": _l("to run at once"),
+    **{skip.value: words for skip, words in SKIPS.items()},
+}
 SIGN_IN_PURPOSES = {
     "password": _l("by password"),
     "link": _l("by a link"),
@@ -292,6 +236,11 @@ def block(code: str | None) -> str:
     return str(BLOCKS.get(code, code)) if code else ""  # type: ignore[call-overload]
 
 
+def skip(code: str | None) -> str:
+    """Why an execution was skipped, in words; a code that has none yet as it is stored."""
+    return str(SKIPS.get(code, code)) if code else ""  # type: ignore[call-overload]
+
+
 def action(name: str, refused: bool) -> str:
     """An audit action as a timeline tells it; one that has no words yet is shown as it is stored."""
     words = REFUSED_ACTIONS.get(name) if refused else ACTIONS.get(name)
@@ -321,7 +270,9 @@ def actor(kind: str, label: str) -> str:
 def purpose(code: str | None, action: str = "", refused: bool = False) -> str:
     """A stored reason in words, or as it is stored; of a contact the same codes say how it came about."""
     known: Mapping[str, Any] = PURPOSES
-    if action.startswith("contact."):
+    if action.startswith("execution."):
+        known = {**PURPOSES, **EXECUTION_PURPOSES}
+    elif action.startswith("contact."):
         known = {**PURPOSES, **CONTACT_PURPOSES}
     elif action == "operator.signed_in":
         known = {**PURPOSES, **(REFUSED_SIGN_IN_PURPOSES if refused else SIGN_IN_PURPOSES)}

@@ -7,10 +7,14 @@ from sqlalchemy.orm import Session
 
 from jobs import wake
 from models import bulk_running, clock, declarations, delivery_bulk
+from models.automations import in_bulk as executions
 from models.bulk_running import Ran, Verb
 from models.followups import in_bulk
 
-VERBS: dict[str, Verb] = {verb.name: verb for verb in (in_bulk.CANCEL, in_bulk.REARM, delivery_bulk.REARM)}
+_OF_EXECUTIONS = (executions.CANCEL, executions.RECLAIM, executions.REARM)
+VERBS: dict[str, Verb] = {
+    verb.name: verb for verb in (in_bulk.CANCEL, in_bulk.REARM, *_OF_EXECUTIONS, delivery_bulk.REARM)
+}
 
 
 def go_on(session: Session, operation_id: UUID, *, most: int, until: datetime | None = None) -> Ran:

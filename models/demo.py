@@ -1,20 +1,19 @@
-"""Demo data: a week of a shop's follow-ups in every state, told through the domain as if it had happened."""
+"""Demo data: a week of a shop in every state, told through the domain as if it had happened."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
-from heapq import heappop, heappush
-from itertools import count
 from random import Random
 from uuid import UUID
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models import declarations, intake
+from models import declarations, demo_automations, intake
 from models.actors import Actor
 from models.conversations import Conversation
+from models.demo_telling import Step, Telling
 from models.demo_words import AGENTS, REASONS, REPLIES, STOP
 from models.errors import Conflict
 from models.followups import booking, contacts, outcomes, tasks, transitions
@@ -32,11 +31,10 @@ UNDECLARED = "returns-desk"
 # Who never writes back, whatever comes of chance.
 SILENT = "c-1908"
 MOST_FIRED = 100_000
+LARGE_TIMES = 20
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
-
-Step = Callable[[datetime], None]
 
 
 class Size(StrEnum):
@@ -45,7 +43,9 @@ class Size(StrEnum):
 
 
 def fill(session: Session, tenant: Tenant, *, now: datetime, size: Size = Size.SMALL) -> dict[str, int]:
-    """Give `tenant` about 150 follow-ups, or 10,000 with `Size.LARGE`; how many there are of each status.
+    """Give `tenant` about 150 follow-ups, or 10,000 with `Size.LARGE`, and rules with what they did.
+
+    Returns how many follow-ups there are of each status.
 
     The caller commits. Raises `Conflict` where the tenant has data.
     """
@@ -58,34 +58,20 @@ def fill(session: Session, tenant: Tenant, *, now: datetime, size: Size = Size.S
     if size is Size.LARGE:
         story.moved_here(promises=9_850, customers=1_200)
     story.tell()
+    demo_automations.fill(session, tenant, now=now, times=LARGE_TIMES if size is Size.LARGE else 1)
     rows = session.execute(
         select(FollowUp.status, func.count()).where(FollowUp.tenant_id == tenant.id).group_by(FollowUp.status)
     )
     return {status: number for status, number in rows}  # noqa: C416  mypy knows the pair
 
 
-class _Story:
-    """Steps in the order of time, each through the domain with the time at which it is said to happen."""
+class _Story(Telling):
+    """The follow-ups' part of the story."""
 
     def __init__(self, session: Session, tenant: Tenant, now: datetime) -> None:
-        self.session = session
-        self.tenant = tenant
-        self.now = now
+        super().__init__(session, tenant, now)
         self.declared = declarations.current(session)
         self.random = Random(tenant.key)
-        self.steps: list[tuple[datetime, int, Step]] = []
-        self.numbers = count()
-
-    def plan(self, at: datetime, step: Step) -> None:
-        """Let `step` happen at `at`, unless that is still ahead."""
-        if at < self.now:
-            heappush(self.steps, (at, next(self.numbers), step))
-
-    def tell(self) -> None:
-        while self.steps:
-            at, _number, step = heappop(self.steps)
-            step(at)
-        self.session.flush()
 
     def ordinary_week(self, *, promises: int, customers: int) -> None:
         """Bookings over the last eight days, for later that day up to five days on."""

@@ -115,7 +115,7 @@ def consent_of(session: Session, tenant: Tenant, followup: FollowUp, contact: Co
     ).first()
     if event is None or event.action != "contact.granted" or event.at != followup.created_at:
         return []
-    return [replace(queries.entry_of(event), action="contact.consented")]
+    return [replace(Entry.of(event), action="contact.consented")]
 
 
 def rearmed_among(session: Session, tenant: Tenant, ids: Sequence[UUID]) -> dict[UUID, UUID]:

@@ -1,6 +1,6 @@
 """What the follow-ups pages read: the filter, a page of thin rows, the tabs' counts, and one timeline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -11,11 +11,10 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, and_, bindparam, func, select
 from sqlalchemy.orm import Session
 
-from desk_ui import filters, local_time
+from desk_ui import filters, local_time, timelines
 from desk_ui.paging import MOST_COUNTED, ROWS, Cursor, Page, TooSlow, time_limit
+from desk_ui.timelines import Entry as Entry
 from jobs.schedule import sweeps
-from models.audit import AuditEvent
-from models.audit_reading import last_success
 from models.base import table_of
 from models.declarations import Declared
 from models.followups.policy import policy_of
@@ -254,41 +253,11 @@ def agents(declared: Declared, filters: Filters) -> list[str]:
     return sorted({*declared.table("agents"), *([filters.agent] if filters.agent else [])})
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One audit event, as a timeline shows it."""
-
-    at: datetime
-    action: str
-    actor_type: str
-    actor: str
-    purpose: str | None
-    refused: bool
-    detail: Mapping[str, Any]
-
-
 def timeline(session: Session, tenant: Tenant, followup_id: UUID) -> list[Entry]:
     """The audit of one follow-up, oldest first; up to 200 events."""
-    events = session.scalars(
-        select(AuditEvent)
-        .where(
-            AuditEvent.tenant_id == tenant.id,
-            AuditEvent.resource_type == "followup",
-            AuditEvent.resource_id == str(followup_id),
-        )
-        .order_by(AuditEvent.at, AuditEvent.id)
-        .limit(200)
-    )
-    return [entry_of(event) for event in events]
+    return timelines.timeline(session, tenant, ("followup", str(followup_id)))
 
 
 def last_change(session: Session, tenant: Tenant, followup_id: UUID) -> Entry | None:
     """The newest audit event by which one follow-up changed."""
-    # Who is on it changes nothing of itself.
-    of_itself = AuditEvent.action.not_in(("followup.taken_on", "followup.let_go"))
-    event = last_success(session, tenant.id, ("followup", str(followup_id)), of_itself)
-    return entry_of(event) if event else None
-
-
-def entry_of(e: AuditEvent) -> Entry:
-    return Entry(e.at, e.action, e.actor_type, e.actor_label, e.purpose, e.result != "success", e.detail)
+    return timelines.last_change(session, tenant, ("followup", str(followup_id)))

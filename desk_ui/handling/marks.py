@@ -18,7 +18,9 @@ from models.audit import AuditEvent, Result
 from models.handling import Mark
 
 Id = TypeVar("Id")
-HANDLED = frozenset(f"{kind}.{verb}" for kind in ("followup", "delivery") for verb in ("taken_on", "let_go"))
+HANDLED = frozenset(
+    f"{kind}.{verb}" for kind in ("followup", "execution", "delivery") for verb in ("taken_on", "let_go")
+)
 
 
 @dataclass(frozen=True, slots=True)

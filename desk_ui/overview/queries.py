@@ -16,6 +16,7 @@ from desk_ui.sweeps import lines
 from desk_ui.sweeps.lines import Line
 from jobs.schedule import sweeps
 from models import declarations, delivery_needs, endpoint_needs, handling
+from models.automations import needs as executions
 from models.declarations import Fault
 from models.endpoint_needs import Paused
 from models.followups import needs
@@ -27,7 +28,7 @@ from models.tenants import AgentHold
 
 REREAD_AFTER = timedelta(seconds=5)
 CACHE = "desk_needs"
-DEAD = "dead"
+DEAD, REVIEW = "dead", "review"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Found:
     blocked: dict[Block, Need]
     tasks: Need
     unusable: Unusable
+    review: Need
     dead: Need
     paused_endpoints: Sequence[Paused]
     sweeps: Sequence[Line]
@@ -63,6 +65,7 @@ class Found:
         blocked = sum(need.number for need in self.blocked.values())
         return {
             "followups": self.overdue.number + blocked + self.tasks.number,
+            "executions": self.review.number,
             "agents": len(self.unusable.agents),
             "deliveries": self.dead.number + sum(one.number for one in self.paused_endpoints),
             "sweeps": len(self.late),
@@ -81,6 +84,7 @@ def read(session: Session, now: datetime) -> Found:
         blocked={block: needs.blocked(session, standing, block) for block in BLOCKS_FOR_A_PERSON},
         tasks=needs.tasks(session, g.tenant.id, before=before),
         unusable=needs.unusable(session, standing, agents),
+        review=executions.review(session, g.tenant.id),
         dead=delivery_needs.dead(session, g.tenant.id, now=now),
         paused_endpoints=endpoint_needs.paused(session, g.tenant.id),
         sweeps=lines.recent(now),
@@ -102,6 +106,9 @@ def _taken(session: Session, standing: Standing, before: datetime) -> Mapping[st
     marked = handling.marked(session, standing.tenant.id)
     followups = [UUID(id) for id in marked.get("followup", ())]
     found = Counter(needs.among(session, standing, followups, before=before).values())
+    found[REVIEW] = executions.review_among(
+        session, standing.tenant.id, [UUID(id) for id in marked.get("execution", ())]
+    )
     deliveries = [int(id) for id in marked.get("delivery", ())]
     found[DEAD] = delivery_needs.dead_among(session, standing.tenant.id, deliveries, now=standing.now)
     return found

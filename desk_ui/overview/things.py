@@ -9,7 +9,7 @@ from flask_babel import ngettext
 from markupsafe import Markup
 
 from desk_ui import local_time, words
-from desk_ui.overview.queries import DEAD, Found
+from desk_ui.overview.queries import DEAD, REVIEW, Found
 from desk_ui.requests import settings_of
 from desk_ui.sweeps import telling
 from desk_ui.sweeps.lines import Line
@@ -95,6 +95,7 @@ def _all(found: Found) -> Iterator[Thing]:
     yield _overdue(found)
     yield from (_blocked(found, block) for block in found.blocked)
     yield _tasks(found)
+    yield _review(found)
     yield from _unusable(found)
     yield _faults(found)
     yield _dead(found)
@@ -167,6 +168,19 @@ def _tasks(found: Found) -> Thing:
         f"{heard} {_('The desk never gives the same task out twice; ask whoever runs the agent.')}",
         _list(tab="fired", task="unfinished"),
         taken=found.taken.get(needs.TASKS, 0),
+    )
+
+
+def _review(found: Found) -> Thing:
+    return Thing(
+        "executions",
+        REVIEW,
+        found.review.number,
+        found.review.since,
+        ngettext("Execution needs review", "Executions need review", found.review.number),
+        _("A run broke off, or not all of it is known to be done. No machine goes on with it."),
+        url_for("executions.index", tenant=g.tenant.key),
+        taken=found.taken.get(REVIEW, 0),
     )
 
 

@@ -130,18 +130,28 @@ def recent(now: datetime) -> list[Line]:
     return list(found)
 
 
-def next_firing(now: datetime) -> datetime | None:
-    """When follow-ups are looked at next, as it was known a few seconds ago; None where that is in doubt."""
-    firing = next((line for line in recent(now) if line.key == "fire_followups"), None)
-    if firing is None or firing.paused or firing.late_since is not None:
+def next_of(name: str, now: datetime) -> datetime | None:
+    """When the sweep `name` runs next, as it was known a few seconds ago; None where that is in doubt."""
+    found = next((line for line in recent(now) if line.key == name), None)
+    if found is None or found.paused or found.late_since is not None:
         return None
-    return max(firing.next_due_at, now)
+    return max(found.next_due_at, now)
+
+
+def paused_since(name: str, now: datetime) -> datetime | None:
+    """Since when the sweep `name` does nothing in any tenant, as it was known a few seconds ago."""
+    found = next((line for line in recent(now) if line.key == name), None)
+    return found.paused.at if found and found.paused else None
+
+
+def next_firing(now: datetime) -> datetime | None:
+    """When follow-ups are looked at next, unless that is in doubt."""
+    return next_of("fire_followups", now)
 
 
 def firing_paused_since(now: datetime) -> datetime | None:
-    """Since when no follow-up fires in any tenant, as it was known a few seconds ago."""
-    firing = next((line for line in recent(now) if line.key == "fire_followups"), None)
-    return firing.paused.at if firing and firing.paused else None
+    """Since when no follow-up fires in any tenant."""
+    return paused_since("fire_followups", now)
 
 
 def forget() -> None:

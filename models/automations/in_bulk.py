@@ -1,0 +1,78 @@
+"""What is done with many executions at once: the verbs of a bulk operation, one row at a time."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, exists, or_
+
+from models.automations import operating
+from models.automations.claiming import STALE_LOCK
+from models.automations.records import ActionRun, ActionState, Execution, Status
+from models.bulk_running import Verb, Work
+
+
+def cancellable(now: datetime) -> ColumnElement[bool]:
+    """The rows that a cancel of many takes: none that a worker holds or a person let go on."""
+    waits = Execution.status == Status.PENDING.value
+    return and_(or_(waits, reclaimable(now)), Execution.resumed.is_(False))
+
+
+def reclaimable(now: datetime) -> ColumnElement[bool]:
+    """The rows that a reclaim of many takes: those whose worker said nothing for too long."""
+    silent = or_(Execution.locked_at.is_(None), Execution.locked_at < now - STALE_LOCK)
+    return and_(Execution.status == Status.PROCESSING.value, silent)
+
+
+def rearmable() -> ColumnElement[bool]:
+    """The rows that a re-arming of many takes: skipped before their first action."""
+    begun = exists().where(
+        ActionRun.execution_id == Execution.id,
+        ActionRun.run == Execution.run,
+        ActionRun.state != ActionState.WAITING.value,
+    )
+    return and_(Execution.status == Status.SKIPPED.value, ~begun)
+
+
+def _cancel(work: Work) -> None:
+    operating.cancel(
+        work.session,
+        work.tenant.id,
+        UUID(work.row_id),
+        actor=work.actor,
+        now=work.now,
+        reason=work.reason,
+        expected_version=work.version,
+        detail=work.detail,
+    )
+
+
+def _reclaim(work: Work) -> None:
+    operating.reclaim(
+        work.session,
+        work.tenant.id,
+        UUID(work.row_id),
+        actor=work.actor,
+        now=work.now,
+        reason=work.reason,
+        expected_version=work.version,
+        detail=work.detail,
+    )
+
+
+def _rearm(work: Work) -> None:
+    """Only of a skipped one: what is left of a run is for a person to look at, one by one."""
+    operating.rearm(
+        work.session,
+        work.tenant.id,
+        UUID(work.row_id),
+        reason=work.reason,
+        actor=work.actor,
+        now=work.now,
+        expected_version=work.version,
+        detail=work.detail,
+    )
+
+
+CANCEL = Verb("execution.cancel", "execution", UUID, _cancel)
+RECLAIM = Verb("execution.reclaim", "execution", UUID, _reclaim)
+REARM = Verb("execution.rearm", "execution", UUID, _rearm)
