@@ -22,8 +22,11 @@ def free(session: Session, rule: AutomationRule, *, limit: int) -> int:
     What has begun to act stays, what a person let go on included, and so does what is over. One that a worker
     holds is waited for: then it has begun, or is deleted and the worker finds nothing to write.
     """
-    query = _armed(rule.tenant_id, rule.id).limit(limit).with_for_update()
-    return _delete(session, rule.tenant_id, session.scalars(query).all())
+    freed = 0
+    for status in sorted(ARMED):
+        query = _armed(rule.tenant_id, rule.id, status).limit(limit - freed).with_for_update()
+        freed += _delete(session, rule.tenant_id, session.scalars(query).all())
+    return freed
 
 
 def free_outdated(session: Session, *, limit: int) -> int:
@@ -35,25 +38,26 @@ def free_outdated(session: Session, *, limit: int) -> int:
     freed = 0
     for tenant_id in session.scalars(select(Tenant.id).order_by(Tenant.id)).all():
         for rule_id, version in _outdated(session, tenant_id):
-            query = _armed(tenant_id, rule_id)
-            if version is not None:
-                # Not "another one": the rule may change at this moment, and what it arms then is in force.
-                query = query.where(Execution.armed_version < version)
-            ids = session.scalars(query.limit(limit - freed).with_for_update(skip_locked=True)).all()
-            freed += _delete(session, tenant_id, ids)
+            for status in sorted(ARMED):
+                query = _armed(tenant_id, rule_id, status)
+                if version is not None:
+                    # Not "another one": the rule may change now, and what it arms then is in force.
+                    query = query.where(Execution.armed_version < version)
+                query = query.limit(limit - freed).with_for_update(skip_locked=True)
+                freed += _delete(session, tenant_id, session.scalars(query).all())
             if freed >= limit:
                 return freed
     return freed
 
 
-def _armed(tenant_id: int, rule_id: UUID) -> Select[UUID]:
-    """Ids of the rule's armed executions, those untouched for longest first."""
+def _armed(tenant_id: int, rule_id: UUID, status: str) -> Select[UUID]:
+    """Ids of the rule's executions in an armed status, in the index's order: the longest untouched first."""
     return (
         select(Execution.id)
         .where(
             Execution.tenant_id == tenant_id,
             Execution.rule_id == rule_id,
-            Execution.status.in_(sorted(ARMED)),
+            Execution.status == status,
             Execution.resumed.is_(False),
         )
         .order_by(Execution.updated_at, Execution.id)
