@@ -67,5 +67,6 @@ def test_walkthrough_succeeds_when_run_as_written(tmp_path):
     assert "The reason that was noted: PIX payment still pending" in output
     assert '"status":409' in output.replace(" ", "")
     assert "The follow-up to c-1045 was cancelled in the browser." in output
+    assert '"name":"send_message","state":"done"' in output.replace(" ", "")
     assert "The audit holds: " in output
     assert "The audit does NOT hold at positions " in output
