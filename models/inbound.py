@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models import chatwoot_payloads, conversations, inbound_messages, inbound_order, intake
+from models import chatwoot_payloads, inbound_messages, inbound_order, intake, locks
 from models.chatwoot_payloads import SOURCE, News
 from models.chatwoot_values import clean
 from models.conversations import Conversation
@@ -147,18 +147,28 @@ def _take(
     """The conversation first, as it was when the source told of it, then the messages, the oldest first."""
     event.told_at, event.told_status = news.told_at, news.given.get("status")
     event.told_change = news.status_changed
-    known = conversations.find(session, tenant.id, news.conversation_id, event.source)
-    before = conversations.lock(session, known.id) if known is not None else None
+    before = _known(session, event, news)
     given = {**news.given, **inbound_order.clock(news, before)}
+    late = inbound_order.is_late(news, before)
     received = intake.receive_conversation(
         session, tenant, news.conversation_id, given, now=now, source=event.source
     )
     conversation, found = received.conversation, [received.happening]
-    if inbound_order.move_clock(session, tenant, event, conversation, now=now) and found == [None]:
+    if late and inbound_order.move_clock(session, tenant, event, conversation, now=now) and found == [None]:
         found = [_clock_moved(event, conversation)]
     for said in sorted(news.messages, key=lambda one: one.id):
         found += inbound_messages.take(session, tenant, event, said, conversation, declared=declared, now=now)
     return [one for one in found if one is not None]
+
+
+def _known(session: Session, event: InboundEvent, news: News) -> Conversation | None:
+    """The conversation, locked, if it was heard of before."""
+    query = select(Conversation).where(
+        Conversation.tenant_id == event.tenant_id,
+        Conversation.external_id == news.conversation_id,
+        Conversation.source == event.source,
+    )
+    return locks.one(session, query)
 
 
 def _clock_moved(event: InboundEvent, conversation: Conversation) -> Happening:

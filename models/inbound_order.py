@@ -40,6 +40,19 @@ def clock(news: News, before: Conversation | None) -> Mapping[str, Any]:
     return {} if news.event == "conversation_created" or young else {"status_changed_at": None}
 
 
+def is_late(news: News, before: Conversation | None) -> bool:
+    """Whether `news` may tell of what was before the newest that is known, so that the clock is looked at.
+
+    What is newer than all that is known moves the clock by itself, if at all.
+    """
+    if before is None:
+        return False
+    if before.status_changed_at is None or news.event == "conversation_created":
+        return True
+    known = before.source_updated_at
+    return news.told_at is not None and known is not None and news.told_at < known
+
+
 def move_clock(
     session: Session, tenant: Tenant, event: InboundEvent, conversation: Conversation, *, now: datetime
 ) -> bool:
