@@ -3,19 +3,23 @@
 import os
 import signal
 
-_armed: frozenset[str] = frozenset()
+_armed: dict[str, int] = {}
 
 
 def reach(point: str) -> None:
     """End this process by SIGKILL if `DESK_FAULTS` names `point`; otherwise do nothing."""
     if point in _armed:
-        os.kill(os.getpid(), signal.SIGKILL)
+        _armed[point] -= 1
+        if not _armed[point]:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def arm(points: str) -> None:
-    """Name the points, divided by commas, at which this process ends."""
-    global _armed
-    _armed = frozenset(filter(None, points.split(",")))
+    """Name the points, divided by commas, at which this process ends: `point#3` is the third time there."""
+    _armed.clear()
+    for given in filter(None, points.split(",")):
+        point, _sign, nth = given.partition("#")
+        _armed[point] = int(nth or 1)
 
 
 arm(os.environ.get("DESK_FAULTS", ""))
