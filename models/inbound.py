@@ -94,9 +94,9 @@ def process(
     for event_id, tenant_id in due:
         counts.examined += 1
         try:
-            if _apply(session, event_id, declared=declared, now=now, ours=ours):
-                counts.add("applied")
-            ids = _arm(session, event_id, now=now)
+            state = _apply(session, event_id, declared=declared, now=now, ours=ours)
+            counts.add("applied", state is not None)
+            ids = [] if state is State.DONE else _arm(session, event_id, now=now)
         except Exception as error:  # noqa: BLE001  whatever one event raises, the others go on
             rollback(session)
             counts.failed(tenant_id, f"inbound event {event_id}", error)
@@ -118,21 +118,28 @@ def _locked(session: Session, event_id: int, *states: State) -> InboundEvent | N
     return session.scalars(locked).one_or_none()
 
 
-def _apply(session: Session, event_id: int, *, declared: Declared, now: datetime, ours: Ours | None) -> bool:
-    """Write what the event says, in one transaction; whether it was applied now."""
+def _apply(
+    session: Session, event_id: int, *, declared: Declared, now: datetime, ours: Ours | None
+) -> State | None:
+    """Write what the event says, in one transaction; its state then, or None where it was not applied now.
+
+    It is done where there is nothing to hear of, as with most of what comes twice.
+    """
     event = _locked(session, event_id, State.STORED)
     if event is None:
         rollback(session)
-        return False
+        return None
     tenant = session.get_one(Tenant, event.tenant_id)
     news = chatwoot_payloads.news_of(chatwoot_payloads.document_of(event.raw))
     happenings = _take(session, tenant, event, news, declared=declared, now=now)
     if ours is not None:
         happenings = [replace(one, by_rule=True) if ours(session, one, now) else one for one in happenings]
-    event.happenings = [one.to_json() for one in happenings]
-    set_state(event, State.APPLIED, now=now)
+    if happenings:
+        event.happenings = [one.to_json() for one in happenings]
+    state = State.APPLIED if happenings else State.DONE
+    set_state(event, state, now=now)
     commit(session, "inbound.apply")
-    return True
+    return state
 
 
 def _take(
@@ -186,7 +193,8 @@ def _arm(session: Session, event_id: int, *, now: datetime) -> list[UUID] | None
     if event is None:
         rollback(session)
         return None
-    tenant = session.get_one(Tenant, event.tenant_id)
+    # Read now: its switch decides what arms.
+    tenant = session.get_one(Tenant, event.tenant_id, populate_existing=True)
     ids: list[UUID] = []
     for stored in event.happenings:
         ids += intake.arm(session, tenant, Happening.from_json(stored), now=now)

@@ -160,7 +160,9 @@ def set_state(event: InboundEvent, to: State, *, now: datetime) -> None:
     if to not in OPEN:
         event.next_attempt_at = None
     if to is State.DONE:
-        event.raw, event.happenings, event.error = b"", [], None
+        event.raw, event.error = b"", None
+        if event.happenings:
+            event.happenings = []
 
 
 def forget(session: Session, tenant_id: int, customer: str | None) -> int:
