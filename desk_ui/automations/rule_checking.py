@@ -12,6 +12,7 @@ from desk_ui.automations import rule_rows as rows
 from desk_ui.automations.rule_drafts import Draft
 from desk_ui.automations.rule_inputs import CUSTOM_ATTRIBUTES, MINUTES, inputs_of, kind_of, operators_of
 from models.automations import actions, conditions, rule_checks
+from models.automations.action_params import ActionName
 from models.automations.records import AutomationRule, Trigger
 from models.automations.rule_checks import LONGEST_DELAY, SHORTEST_DELAY
 from models.errors import Invalid
@@ -25,6 +26,8 @@ INPUTS = {
     "window_end": "until",
     "trigger": "quiet",
 }
+# Of these a sentence can't be told without a parameter.
+_WANTED = frozenset({ActionName.ADD_LABEL, ActionName.REMOVE_LABEL})
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,7 @@ class Checked:
         """As the sentences want it, whatever is still missing."""
         given = dict(self.given)
         given["conditions"] = [{**one, "values": _filled(one)} for one in given["conditions"]]
-        given["actions"] = [
-            {**one, "params": [_told(value) for value in one["params"]]} for one in given["actions"]
-        ]
+        given["actions"] = [{**one, "params": _told(one)} for one in given["actions"]]
         return SimpleNamespace(**given)
 
 
@@ -219,5 +220,7 @@ def _filled(one: Mapping[str, Any]) -> Any:
     return one["values"] or (["…"] if wanted else [])
 
 
-def _told(value: Any) -> Any:
-    return "…" if isinstance(value, str) and not value.strip() else value
+def _told(one: Mapping[str, Any]) -> list[Any]:
+    """The parameters as a sentence shows them while some are missing."""
+    params = one["params"] or (["…"] if one["name"] in _WANTED else [])
+    return ["…" if isinstance(value, str) and not value.strip() else value for value in params]

@@ -121,8 +121,8 @@ class EditorView:
             return ""
         number = len(self.faults)
         return ngettext(
-            "Nothing was saved: one thing is to be put right.",
-            "Nothing was saved: %(num)s things are to be put right.",
+            "Nothing was done yet: one thing is wrong or missing.",
+            "Nothing was done yet: %(num)s things are wrong or missing.",
             number,
         )
 

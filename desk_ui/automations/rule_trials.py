@@ -125,7 +125,7 @@ class TrialView:
         at = words.day_and_time(message.created_at, g.now, g.zone)
         text = " ".join(message.text.split())
         shown = text if len(text) <= 80 else f"{text[:79]}…"
-        return _("Looked at the message of %(at)s, %(kind)s: “%(text)s”", at=at, kind=kind, text=shown)
+        return _("Looked at the message of %(at)s, %(kind)s: “%(said)s”", at=at, kind=kind, said=shown)
 
     @property
     def there(self) -> str:
@@ -149,7 +149,7 @@ class TrialView:
 
     @property
     def steps(self) -> list[tuple[str, str, str, bool]]:
-        """What it would do, in order: the sentence, where, what would go wrong, whether a customer reads it."""
+        """What it would do, in order: a sentence, where, what would go wrong, whether a customer reads it."""
         assert self.rule is not None and self.found is not None
         source = self.found.conversation.source
         told = zip(rule_words.action_lines(self.rule), self.rule.actions, strict=False)

@@ -93,9 +93,14 @@ def _conditions(rule: Ruled) -> tuple[Condition, ...]:
 def _when(rule: Ruled, asked: tuple[Condition, ...]) -> str:
     begins = _at_once(rule, asked) if rule.execution_delay is None else _after(rule, asked)
     also = joined([one for one in asked if not _is_told(rule, one, asked)])
+    if len(asked) < len(_listed(rule.conditions)):
+        unread = _("a condition that can't be read holds")
+        also = f"{also}{_(' and ')}{unread}" if also else unread
     said = _("%(begins)s and %(also)s", begins=begins, also=also) if also else begins
-    within = window(rule)
-    return _("%(said)s, between %(within)s", said=said, within=within) if within else said
+    if not window(rule):
+        return said
+    start, end = hour(rule.window_start), hour(rule.window_end)
+    return _("%(said)s, between %(start)s and %(end)s", said=said, start=start, end=end)
 
 
 def _at_once(rule: Ruled, asked: Sequence[Condition]) -> str:
@@ -159,4 +164,8 @@ def joined(asked: Sequence[Condition]) -> str:
 
 
 def _mappings(stored: Any) -> Iterable[Mapping[str, Any]]:
-    return [one for one in stored if isinstance(one, Mapping)] if isinstance(stored, list) else []
+    return [one for one in _listed(stored) if isinstance(one, Mapping)]
+
+
+def _listed(stored: Any) -> Sequence[Any]:
+    return stored if isinstance(stored, list) else ()

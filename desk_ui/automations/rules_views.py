@@ -30,9 +30,9 @@ from models.tenants import Feature
 
 # The tab of the executions that lists each state.
 STATES = {
+    "review": (Tab.REVIEW, _l("Needs review")),
     "waiting": (Tab.WAITING, _l("Waiting")),
     "running": (Tab.RUNNING, _l("Running")),
-    "review": (Tab.REVIEW, _l("Needs review")),
     "executed": (Tab.EXECUTED, _l("Executed")),
     "skipped": (Tab.SKIPPED, _l("Skipped")),
 }
@@ -70,8 +70,19 @@ def fault_of(rule: AutomationRule, settings: Settings) -> str | None:
     try:
         definition(part({name: getattr(rule, name) for name in FIELDS}, settings=settings))
     except Invalid as fault:
-        return fault.detail
+        return _in_words(fault)
     return None
+
+
+def _in_words(fault: Invalid) -> str:
+    """Which part of a stored rule can't be used; why is said at its input, in the form."""
+    part, _dot, rest = str(fault.field).partition(".")
+    place = rest.partition(".")[0]
+    if place.isdigit() and part == "conditions":
+        return _("Its condition %(n)s can't be used any more. Edit it to see why.", n=int(place) + 1)
+    if place.isdigit() and part == "actions":
+        return _("Its action %(n)s can't be used any more. Edit it to see why.", n=int(place) + 1)
+    return _("Its %(part)s can't be used any more. Edit it to see why.", part=FIELD_NAMES.get(part, part))
 
 
 def mark(rule: AutomationRule, fault: str | None) -> Mark:
@@ -153,6 +164,11 @@ class ListView:
         return Line(
             rule, mark(rule, fault), fault, rule_words.whole(rule), counts, self.last_runs.get(rule.id)
         )
+
+    @property
+    def columns(self) -> list[str]:
+        """The states in whose columns the executions are counted."""
+        return [str(said) for _tab, said in STATES.values()]
 
     @property
     def refusal(self) -> str | None:

@@ -39,7 +39,7 @@ class Hindrance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What was found. `message` is the one looked at: the newest for which the conditions hold, or the newest.
+    """What was found. `message` is the one looked at: the newest for which the conditions hold, or any.
 
     `episode` and `due_at` are of a rule with a delay, None where it has none or its clock is not known; the
     due time may be long past. `opens` is when its hours begin, where they are closed at the due time.
