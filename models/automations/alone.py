@@ -53,7 +53,7 @@ class Alone:
             tried.add(action.position)
             if action.native:
                 together.try_native(self.session, facts, action, self.clock())
-                facts.execution.locked_at = self.clock()
+                settling.go_on(self.session, facts.execution, now=self.clock())
                 commit(self.session, "executions.act_alone")
             elif not self._call(facts, action):
                 return self._lost()
@@ -90,36 +90,33 @@ class Alone:
         errand = self._errand(facts, action)
         now = self.clock()
         ledger.start(action, now)
-        facts.execution.locked_at = now
-        position = action.position
+        settling.go_on(self.session, facts.execution, now=now)
+        action_id = action.id
         commit(self.session, "executions.start")
         assert_none_open(self.session)
         faults.reach("executions.call:before")
         came = self.perform(errand)
         faults.reach("executions.call:after")
-        return self._record(position, came)
+        return self._record(action_id, came)
 
-    def _record(self, position: int, came: Came) -> bool:
+    def _record(self, action_id: int, came: Came) -> bool:
         now = self.clock()
         facts = self._held()
         if facts is None:
-            self._note_late(position, came, now)
+            self._note_late(action_id, came, now)
             return False
-        action = next(run for run in ledger.of(self.session, facts.execution) if run.position == position)
+        action = self.session.get_one(ActionRun, action_id)
         ledger.end(action, came.state, now, receipt=came.receipt, error=came.error)
-        facts.execution.locked_at = now
+        settling.go_on(self.session, facts.execution, now=now)
         commit(self.session, "executions.record")
         return True
 
-    def _note_late(self, position: int, came: Came, now: datetime) -> None:
-        """Somebody decided on this run while the call lasted: keep what it came to, for them to read."""
-        query = (
-            select(ActionRun)
-            .where(ActionRun.execution_id == self.execution_id, ActionRun.position == position)
-            .order_by(ActionRun.run.desc())
-            .limit(1)
-        )
-        action = self.session.scalars(query).first()
+    def _note_late(self, action_id: int, came: Came, now: datetime) -> None:
+        """Somebody decided on this run while the call lasted: keep what it came to, for them to read.
+
+        By its id, since there may have been another run since, and its row may be purged.
+        """
+        action = self.session.get(ActionRun, action_id, populate_existing=True)
         if action is not None:
             said = came.receipt or came.error or ""
             ledger.note_late(self.session, action, came.state, said, now)

@@ -40,7 +40,7 @@ def refusal_to_drop(execution: Execution, now: datetime) -> str | None:
 
 
 def refusal_to_settle(execution: Execution, now: datetime) -> str | None:
-    if is_abandoned(execution, now) or (execution.status == Status.EXECUTED and execution.needs_review):
+    if _waits_for_a_person(execution, now):
         return None
     return f"This execution {_stands(execution)}, so there is nothing to settle."
 
@@ -48,7 +48,7 @@ def refusal_to_settle(execution: Execution, now: datetime) -> str | None:
 def refusal_to_rearm_rest(execution: Execution, runs: Sequence[ActionRun], now: datetime) -> str | None:
     if execution.status in (Status.PENDING, Status.PROCESSING):
         return "This execution waits already."
-    if not is_abandoned(execution, now) and not execution.needs_review:
+    if not _waits_for_a_person(execution, now):
         return f"This execution {_stands(execution)}, so it can't be re-armed."
     if all(run.state == ActionState.DONE for run in runs):
         return "All of its actions are done, so nothing is left to re-arm. Settle it."
@@ -67,6 +67,11 @@ def refusal_to_rearm(execution: Execution, runs: Sequence[ActionRun]) -> str | N
 def is_abandoned(execution: Execution, now: datetime) -> bool:
     """Whether the worker died, or is taken to be dead, after its first action may have begun."""
     return ledger.is_abandoned(execution, now, STALE_LOCK)
+
+
+def _waits_for_a_person(execution: Execution, now: datetime) -> bool:
+    """By the lock of one that is executing: its mark may be older than what its worker said last."""
+    return is_abandoned(execution, now) or (execution.status == Status.EXECUTED and execution.needs_review)
 
 
 def _is_stale(execution: Execution, now: datetime) -> bool:

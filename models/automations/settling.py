@@ -168,6 +168,26 @@ def finish(session: Session, facts: Facts, runs: Sequence[ActionRun], *, now: da
     return to
 
 
+def go_on(session: Session, execution: Execution, *, now: datetime) -> None:
+    """Its worker says that it lives. Was the run taken for abandoned, it is not any more, and nobody may
+    decide on it by what they saw."""
+    execution.locked_at = now
+    if not execution.needs_review:
+        return
+    execution.needs_review = False
+    execution.version += 1
+    execution.updated_at = now
+    audit.append(
+        session,
+        tenant_id=execution.tenant_id,
+        actor=WORKER,
+        action="execution.went_on",
+        resource=("execution", str(execution.id)),
+        now=now,
+        detail={"run": execution.run},
+    )
+
+
 def let_go(execution: Execution) -> None:
     """Nobody holds the row any more: a worker that was only slow stops at its next write."""
     execution.lock_token = execution.locked_at = None
