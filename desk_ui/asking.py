@@ -22,7 +22,7 @@ class Field:
     """One thing to fill in. `kind` is a type of input, or `textarea`, `choice`, `radios` or `choices`.
 
     `options` are the values and words of a choice; `value` is what stands in the field, for `choices` all
-    that are ticked, divided by spaces.
+    that are ticked, divided by spaces. `warning` says what filling it in may do.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Field:
     kind: str = "text"
     value: str = ""
     hint: str = ""
+    warning: str = ""
     required: bool = True
     longest: int = 200
     options: Sequence[tuple[str, str]] = ()

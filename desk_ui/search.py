@@ -1,4 +1,4 @@
-"""Search that goes straight to what was meant: an id to its page, a customer or a reason to their list."""
+"""Search that goes straight to what was meant: an id to its page; who or what has a list, to that list."""
 
 import re
 from typing import Any
@@ -9,16 +9,20 @@ from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
 from desk_ui.addresses import path_of
+from desk_ui.automations import executions_queries as executions
 from desk_ui.followups.queries import Tab
 from desk_ui.permissions import Permission, requires
 from models import text
+from models.automations.records import Execution, Status
 from models.base import db
+from models.conversations import Conversation
 from models.followups.records import AgentTask, FollowUp
 from models.tenants import Tenant
 
 TABS = (Tab.PENDING, Tab.BLOCKED, Tab.FIRED, Tab.CANCELLED)
 # Fewer characters name too many.
 BEGINNING = re.compile(r"[0-9a-f]{4,31}")
+Place = tuple[str, dict[str, Any]]
 
 
 def register(app: Flask) -> None:
@@ -45,11 +49,11 @@ def _where_one_was() -> str:
     return url_for("overview.index", tenant=g.tenant.key) if here or back is None else back
 
 
-def _place(session: Session, tenant: Tenant, wanted: str) -> tuple[str, dict[str, Any]] | None:
+def _place(session: Session, tenant: Tenant, wanted: str) -> Place | None:
     """The endpoint and arguments of what `wanted` names in `tenant`."""
-    followup_id = _followup_named(session, tenant, wanted)
-    if followup_id is not None:
-        return "followups.show", {"followup_id": followup_id}
+    named = _named(session, tenant, wanted)
+    if named is not None:
+        return named
     tab = tab_of_customer(session, tenant, wanted)
     if tab is not None:
         return "followups.index", _list({"customer": wanted}, tab)
@@ -60,8 +64,22 @@ def _place(session: Session, tenant: Tenant, wanted: str) -> tuple[str, dict[str
     tab = _first_tab(session, tenant, FollowUp.reason == wanted)
     if tab is not None:
         return "followups.index", _list({"reason": wanted}, tab)
-    followup_id = _followup_beginning(session, tenant, wanted)
-    return ("followups.show", {"followup_id": followup_id}) if followup_id is not None else None
+    return _conversation(session, tenant, wanted) or _beginning(session, tenant, wanted)
+
+
+def _conversation(session: Session, tenant: Tenant, wanted: str) -> Place | None:
+    """The executions on the conversation that is called so, in the tab of what changed last."""
+    query = (
+        select(Execution.status, Execution.needs_review)
+        .join(Conversation, Conversation.id == Execution.conversation_id)
+        .where(Conversation.tenant_id == tenant.id, Conversation.external_id == wanted)
+        .order_by(Execution.needs_review.desc(), Execution.updated_at.desc())
+    )
+    found = session.execute(query.limit(1)).one_or_none()
+    if found is None:
+        return None
+    tab = executions.Tab.REVIEW if found.needs_review else executions.TAB_OF[Status(found.status)]
+    return "executions.index", executions.Filters(tab, conversation=wanted).as_params()
 
 
 def written_otherwise(tenant: Tenant, customer: str) -> Select[Any]:
@@ -74,25 +92,35 @@ def _list(narrowed: dict[str, str], tab: Tab) -> dict[str, str]:
     return narrowed if tab is Tab.PENDING else {**narrowed, "tab": tab.value}
 
 
-def _followup_named(session: Session, tenant: Tenant, wanted: str) -> UUID | None:
-    """The follow-up with this id, or the one that made the task with it."""
+def _named(session: Session, tenant: Tenant, wanted: str) -> Place | None:
+    """The follow-up or the execution with this id, or the follow-up that made the task with it."""
     try:
         id = UUID(wanted)
     except ValueError:
         return None
     own = select(FollowUp.id).where(FollowUp.tenant_id == tenant.id, FollowUp.id == id)
     tasks = select(AgentTask.followup_id).where(AgentTask.tenant_id == tenant.id, AgentTask.id == id)
-    return session.scalars(own).one_or_none() or session.scalars(tasks).one_or_none()
+    followup_id = session.scalars(own).one_or_none() or session.scalars(tasks).one_or_none()
+    if followup_id is not None:
+        return "followups.show", {"followup_id": followup_id}
+    run = select(Execution.id).where(Execution.tenant_id == tenant.id, Execution.id == id)
+    execution_id = session.scalars(run).one_or_none()
+    return ("executions.show", {"execution_id": execution_id}) if execution_id is not None else None
 
 
-def _followup_beginning(session: Session, tenant: Tenant, wanted: str) -> UUID | None:
-    """The one follow-up whose id begins so; None where there are several."""
+def _beginning(session: Session, tenant: Tenant, wanted: str) -> Place | None:
+    """The one follow-up or execution whose id begins so; None where there are several."""
     start = wanted.lower().replace("-", "")
     if not BEGINNING.fullmatch(start):
         return None
     first, last = UUID(start.ljust(32, "0")), UUID(start.ljust(32, "f"))
-    query = select(FollowUp.id).where(FollowUp.tenant_id == tenant.id, FollowUp.id.between(first, last))
-    found = session.scalars(query.order_by(FollowUp.id).limit(2)).all()
+    found: list[Place] = []
+    for kind, endpoint, name in (
+        (FollowUp, "followups.show", "followup_id"),
+        (Execution, "executions.show", "execution_id"),
+    ):
+        query = select(kind.id).where(kind.tenant_id == tenant.id, kind.id.between(first, last))
+        found += [(endpoint, {name: id}) for id in session.scalars(query.order_by(kind.id).limit(2))]
     return found[0] if len(found) == 1 else None
 
 

@@ -262,6 +262,8 @@ def actor(kind: str, label: str) -> str:
     """Who did it, as a timeline tells it."""
     if kind == ActorType.SYSTEM and label == "sign-in":
         return _("the sign-in page")
+    if kind == ActorType.SYSTEM and label == "arming":
+        return _("its rule")
     if kind == ActorType.SYSTEM:
         return _("the sweep “%(name)s”", name=SWEEPS[label]) if label in SWEEPS else label
     return _("%(name)s over the API", name=label) if kind == ActorType.API else label

@@ -38,7 +38,7 @@ def fill(session: Session, tenant: Tenant, *, now: datetime, times: int = 1) -> 
         rules.create(session, tenant, {"name": name, **given}, actor=LEAD, now=now - 9 * DAY)
     story.ordinary(times)
     story.at_work()
-    story.for_a_person()
+    story.for_a_person((times + 1) // 2)
     story.decided()
     story.tell()
 
@@ -89,16 +89,17 @@ class _Story(Telling):
         running = self.unanswered(2 * HOUR + MINUTE, source=CHATWOOT)
         self.plan(self.now - 20 * SECOND, lambda at: self.work(running, at, {}, dies_at=1))
 
-    def for_a_person(self) -> None:
+    def for_a_person(self, times: int) -> None:
         """A run that broke off, and runs of which something failed or is not known."""
         abandoned = self.unanswered(170 * MINUTE, source=CHATWOOT, called=ABANDONED)
         self.plan(self.now - 50 * MINUTE, lambda at: self.work(abandoned, at, {}, dies_at=1))
         self.plan(self.now - 34 * MINUTE, lambda at: self.find_abandoned(abandoned, at))
-        unknown = self.chased(27 * HOUR, source=CHATWOOT)
-        self.run(unknown, DAY, {0: Came.unknown("No answer within 30 s.")})
-        failed = self.chased(25 * HOUR, source=CHATWOOT)
-        self.run(failed, DAY, {0: Came.failed("Answered 422.")})
-        self.run(self.opened(Inbox.TOLD, 3 * HOUR), 10 * MINUTE, {0: Came.failed("Answered 404.")})
+        for number in range(times):
+            unknown = self.chased(27 * HOUR + number * HOUR, source=CHATWOOT)
+            self.run(unknown, DAY, {0: Came.unknown("No answer within 30 s.")})
+            failed = self.chased(25 * HOUR + number * HOUR, source=CHATWOOT)
+            self.run(failed, DAY, {0: Came.failed("Answered 422.")})
+            self.run(self.opened(Inbox.TOLD, 3 * HOUR), 10 * MINUTE, {0: Came.failed("Answered 404.")})
 
     def decided(self) -> None:
         """What a support lead cancelled, settled and dropped."""

@@ -27,7 +27,7 @@ def _said(kind: Kind, stamp: str, now: datetime, zone: str) -> str:
     if kind is Kind.REPLY_CHASE:
         if int(stamp) == 0:
             return _("the customer has not written yet")
-        return _("the customer says nothing after message %(n)s", n=int(stamp))
+        return _("no reply after message %(n)s", n=int(stamp))
     if kind is Kind.AWAITING_AGENT and int(stamp) == 0:
         return _("waits for no answer")
     since = moment(EPOCH + timedelta(microseconds=int(stamp)), now, zone)
@@ -41,6 +41,14 @@ def now_said(key: str | None, now: datetime, zone: str) -> str:
     if key is None:
         return _("not known: the message that armed it is gone")
     return said(key, now, zone)
+
+
+def to_the_second(at: datetime, now: datetime, zone: str) -> str:
+    """`10:00:12` of today, else with its day and without the seconds."""
+    local, today = at.astimezone(ZoneInfo(zone)), now.astimezone(ZoneInfo(zone))
+    if local.date() == today.date():
+        return words.clock_with_seconds(at, zone)
+    return words.day_and_time(at, now, zone)
 
 
 def moment(at: datetime, now: datetime, zone: str) -> str:

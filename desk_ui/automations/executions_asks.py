@@ -114,7 +114,7 @@ def _moved_on(view: DetailView) -> str | None:
 def _rest(view: DetailView) -> Ask:
     again = [step for step in view.steps if step.state in (ActionState.WAITING, ActionState.FAILED)]
     unknown = [step for step in view.steps if step.state is ActionState.UNKNOWN]
-    says = [_checks_say(view), *_will_be_done(again), _("What is sent can't be taken back.")]
+    says = [_checks_say(view), _("What is sent can't be taken back."), *_will_be_done(again)]
     fields = [*([_twice(unknown)] if unknown else []), _why_again(view)]
     return _ask(
         view,
@@ -133,8 +133,8 @@ def _will_be_done(again: Sequence[Step]) -> list[str]:
         return [_("Nothing is left but what is unknown: it is done only if you tick it.")]
     return [
         ngettext(
-            "This %(num)s action is done, under its own key, as soon as a worker takes it:",
-            "These %(num)s actions are done, each under its own key, as soon as a worker takes them:",
+            "%(num)s action is done, under the same key as before, as soon as a worker takes it:",
+            "%(num)s actions are done, under the same keys as before, as soon as a worker takes them:",
             len(again),
         )
     ]
@@ -154,7 +154,7 @@ def _twice(unknown: Sequence[Step]) -> Field:
         _("Its end is unknown. Tick it only if you know that it was not done."),
         kind="choices",
         options=[(str(step.position), step.named) for step in unknown],
-        hint=_("Warning: what is ticked may be sent twice. The customer may have it already."),
+        warning=_("What is ticked may be sent twice: the customer may have it already."),
         required=False,
     )
 

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from desk_ui import words
-from desk_ui.automations import checks, executions_watching, ledger
+from desk_ui.automations import checks, episodes, executions_watching, ledger
 from desk_ui.automations import executions_queries as queries
 from desk_ui.automations import executions_refusals as refusals
 from desk_ui.automations import executions_told as told
@@ -103,6 +103,8 @@ class DetailView:
 
     @property
     def rule_url(self) -> str:
+        if self.facts.rule is not None:
+            return url_for("rules.show", tenant=g.tenant.key, rule_id=self.row.rule_id)
         filters = Filters(tab_of(self.row, self.scene), rule=self.row.rule_id)
         return url_for("executions.index", tenant=g.tenant.key, **filters.as_params())
 
@@ -211,7 +213,7 @@ def _lead(view: DetailView) -> list[Markup | str]:
         return [Markup(_("Skipped %(when)s: %(why)s.")) % {"when": when, "why": why}, nothing]
     if view.is_abandoned:
         assert row.locked_at is not None
-        at = words.clock_with_seconds(row.locked_at, scene.zone)
+        at = episodes.to_the_second(row.locked_at, scene.now, scene.zone)
         return [
             _("Its worker said nothing after %(at)s.", at=at),
             _("No machine will touch this row again: what may have gone out is never repeated."),
@@ -242,9 +244,11 @@ def _armed(view: DetailView) -> list[Markup | str]:
 
 
 def _waits(view: DetailView) -> Markup | str:
-    """Why one that is due is not run, unless the next run takes it."""
-    if view.acts_next or view.row.due_at > view.scene.now:
+    """What it waits for, unless the next run takes it."""
+    if view.acts_next:
         return ""
+    if view.row.due_at > view.scene.now and not view.scene.paused:
+        return _("It waits, and is judged when it is due.")
     said = str(told.aside(view.thin, view.scene))
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 
@@ -267,7 +271,7 @@ def detail(session: Session, scene: Scene, execution: Execution, list_query: str
         facts=facts,
         runs=runs,
         judged=checks.judged(session, facts, scene),
-        steps=ledger.steps(session, runs, abandoned=abandoned, zone=scene.zone),
+        steps=ledger.steps(session, runs, abandoned=abandoned, now=scene.now, zone=scene.zone),
         filters=filters,
         place={"after": after} if after else {},
         messages=last_messages(session, facts.conversation),

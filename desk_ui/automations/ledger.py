@@ -9,7 +9,7 @@ from flask_babel import gettext as _
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from desk_ui import words
+from desk_ui.automations import episodes
 from desk_ui.automations import executions_told as told
 from desk_ui.marks import Mark
 from models.automations import actions, ledger
@@ -50,10 +50,12 @@ class Step:
         return f"{self.number}. {self.sentence}"
 
 
-def steps(session: Session, runs: Sequence[ActionRun], *, abandoned: bool, zone: str) -> list[Step]:
+def steps(
+    session: Session, runs: Sequence[ActionRun], *, abandoned: bool, now: datetime, zone: str
+) -> list[Step]:
     """The actions of a run, in their order, each with its history."""
-    known = _history(session, [run.id for run in runs], zone)
-    return [_step(run, abandoned, zone, known.get(run.id, [])) for run in runs]
+    known = _history(session, [run.id for run in runs])
+    return [_step(run, abandoned, now, zone, known.get(run.id, [])) for run in runs]
 
 
 def planned(rule_actions: Sequence[dict[str, Any]]) -> list[str]:
@@ -61,7 +63,7 @@ def planned(rule_actions: Sequence[dict[str, Any]]) -> list[str]:
     return [actions.sentence(one["name"], one["params"]) for one in rule_actions]
 
 
-def _step(run: ActionRun, abandoned: bool, zone: str, history: Sequence[Happened]) -> Step:
+def _step(run: ActionRun, abandoned: bool, now: datetime, zone: str, history: Sequence[Happened]) -> Step:
     state = ledger.reads_as(run, abandoned=abandoned)
     sentence = actions.sentence(run.name, run.params)
     return Step(
@@ -69,7 +71,7 @@ def _step(run: ActionRun, abandoned: bool, zone: str, history: Sequence[Happened
         sentence=sentence,
         state=state,
         mark=mark(state),
-        says=_says(run, state, zone),
+        says=_says(run, state, now, zone),
         text=_text(run, sentence),
         key=run.idempotency_key,
         history=history,
@@ -88,9 +90,9 @@ def mark(state: ActionState) -> Mark:
     return Mark(shape, tone, word[:1].upper() + word[1:])
 
 
-def _says(run: ActionRun, state: ActionState, zone: str) -> str:
+def _says(run: ActionRun, state: ActionState, now: datetime, zone: str) -> str:
     """How far it came, when, and what the other side said."""
-    began = words.clock_with_seconds(run.started_at, zone) if run.started_at else ""
+    began = episodes.to_the_second(run.started_at, now, zone) if run.started_at else ""
     if state is ActionState.WAITING:
         if run.state == ActionState.STARTED:
             return _("Begun at %(at)s, but not saved, so nothing of it was done.", at=began)
@@ -98,7 +100,7 @@ def _says(run: ActionRun, state: ActionState, zone: str) -> str:
     if state is ActionState.STARTED:
         return _("Begun at %(at)s.", at=began)
     if state is ActionState.DONE:
-        return _done(run, zone)
+        return _done(run, now, zone)
     if state is ActionState.FAILED:
         why = run.error or _("no more is known")
         return _("%(why)s It had no effect.", why=_sentence(why))
@@ -116,8 +118,8 @@ def _waiting(run: ActionRun) -> str:
     return _("To be done again.") if run.started_at else _("Never begun.")
 
 
-def _done(run: ActionRun, zone: str) -> str:
-    at = words.clock_with_seconds(run.finished_at, zone) if run.finished_at else ""
+def _done(run: ActionRun, now: datetime, zone: str) -> str:
+    at = episodes.to_the_second(run.finished_at, now, zone) if run.finished_at else ""
     if run.native:
         return _("%(at)s, on our own data, together with this mark.", at=at)
     if run.receipt:
@@ -143,7 +145,7 @@ def _text(run: ActionRun, sentence: str) -> str:
     return said
 
 
-def _history(session: Session, ids: Sequence[int], zone: str) -> dict[int, list[Happened]]:
+def _history(session: Session, ids: Sequence[int]) -> dict[int, list[Happened]]:
     if not ids:
         return {}
     query = select(ActionEvent).where(ActionEvent.action_run_id.in_(ids)).order_by(ActionEvent.id)

@@ -17,7 +17,7 @@ from desk_ui.sweeps.lines import Line
 from desk_ui.sweeps.views import Shown
 from desk_ui.translating import gettext as _
 from models.needs import MOST
-from models.tenants import AgentHold
+from models.tenants import AgentHold, Feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,9 @@ class OverviewView:
             found.append(Notice(says))
         else:
             found += _held(self.found.held)
+        if not standing.tenant.has(Feature.DELAYED_AUTOMATIONS):
+            says = _("Delayed automations are switched off for this tenant. Due ones wait; nothing is sent.")
+            found.append(Notice(says))
         return found
 
     @property
