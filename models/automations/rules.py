@@ -97,10 +97,7 @@ def change(
         rule.armed_version += 1
         session.flush()
         detail["freed"] = freeing.free(session, rule, limit=freeing.AT_ONCE)
-    action = "rule.changed"
-    if changed == ["active"]:
-        action = "rule.switched_on" if rule.active else "rule.switched_off"
-    _record(session, rule, action, actor=actor, now=now, detail=detail)
+    _record(session, rule, "rule.changed", actor=actor, now=now, detail=detail)
     return rule
 
 

@@ -289,7 +289,7 @@ def test_change_frees_what_is_armed_when_the_rule_does_something_else(session, t
     assert left(session) == BEGUN_OR_OVER
     assert (changed.version, changed.armed_version, changed.updated_at) == (2, 2, LATER)
     [(action, detail)] = told(session)
-    assert action == ("rule.switched_off" if "active" in given else "rule.changed")
+    assert action == "rule.changed"
     assert detail["freed"] == 2
     assert set(detail) == {*given, "freed"}
 
@@ -315,8 +315,8 @@ def test_switching_on_again_restores_nothing(session, tenant, rule):
     session.expire_all()
     assert (rule.active, rule.version, rule.armed_version) == (True, 3, 3)
     assert told(session) == [
-        ("rule.switched_off", {"active": {"before": True, "after": False}, "freed": 2}),
-        ("rule.switched_on", {"active": {"before": False, "after": True}, "freed": 0}),
+        ("rule.changed", {"active": {"before": True, "after": False}, "freed": 2}),
+        ("rule.changed", {"active": {"before": False, "after": True}, "freed": 0}),
     ]
 
 
