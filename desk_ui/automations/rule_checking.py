@@ -13,6 +13,8 @@ from desk_ui.automations.rule_drafts import Draft
 from desk_ui.automations.rule_inputs import CUSTOM_ATTRIBUTES, MINUTES, inputs_of, kind_of, operators_of
 from models.automations import actions, conditions, rule_checks
 from models.automations.action_params import ActionName
+from models.automations.actions import MOST_ACTIONS
+from models.automations.condition_parsing import MOST_CONDITIONS
 from models.automations.records import AutomationRule, Trigger
 from models.automations.rule_checks import LONGEST_DELAY, SHORTEST_DELAY
 from models.errors import Invalid
@@ -75,6 +77,10 @@ class _Checking:
                 self.blame(INPUTS.get(name, name), fault.why)
         given["conditions"] = list(self._conditions(given))
         given["actions"] = list(self._actions())
+        if len(given["conditions"]) > MOST_CONDITIONS:
+            self.blame("conditions", _("There are too many: %(n)s is the most.", n=MOST_CONDITIONS))
+        if len(given["actions"]) > MOST_ACTIONS:
+            self.blame("actions", _("There are too many: %(n)s is the most.", n=MOST_ACTIONS))
         if not given["actions"]:
             self.blame("a", _("Add at least one action."))
         self._together(given)

@@ -36,7 +36,7 @@ def switch(rule_id: UUID) -> Response:
     on = wants_on(seen)
 
     def act() -> tuple[AutomationRule, int]:
-        _refuse(views.refusal_to_switch(routes.current(rule_id), _fault(rule_id), on))
+        _refuse(routes.current(rule_id), on)
         changed = rules.set_active(
             db.session(),
             g.tenant,
@@ -151,10 +151,8 @@ def changed_meanwhile(rule: AutomationRule) -> str:
     )
 
 
-def _refuse(refusal: str | None) -> None:
+def _refuse(rule: AutomationRule, on: bool) -> None:
+    """Raise `Conflict` where it can't become `on`: because somebody was faster, or it can't be used."""
+    refusal = views.refusal_to_switch(rule, views.fault_of(rule, settings_of(current_app)), on)
     if refusal is not None:
-        raise Conflict(refusal)
-
-
-def _fault(rule_id: UUID) -> str | None:
-    return views.fault_of(routes.current(rule_id), settings_of(current_app))
+        raise Conflict(refusal, current=rule if rule.active is on else None)

@@ -14,7 +14,7 @@ from desk_ui.paging import LARGEST_ID
 from desk_ui.requests import settings_of
 from desk_ui.translating import gettext as _
 from desk_ui.translating import lazy_gettext as _l
-from models import conversations, teams
+from models import conversations, teams, text
 from models.automations import actions, dry_run
 from models.automations.action_params import ActionName
 from models.automations.dry_run import DryRun, Hindrance
@@ -123,8 +123,8 @@ class TrialView:
             return ""
         kind = DIRECTIONS.get(message.direction, message.direction)  # type: ignore[call-overload]
         at = words.day_and_time(message.created_at, g.now, g.zone)
-        text = " ".join(message.text.split())
-        shown = text if len(text) <= 80 else f"{text[:79]}…"
+        said = " ".join(message.text.split())
+        shown = said if len(said) <= 80 else f"{said[:79]}…"
         return _("Looked at the message of %(at)s, %(kind)s: “%(said)s”", at=at, kind=kind, said=shown)
 
     @property
@@ -186,7 +186,7 @@ def _chosen(picked: str, typed: str) -> Conversation | None:
     """What is typed goes before what is chosen."""
     session = db.session()
     if typed:
-        return conversations.find(session, g.tenant.id, typed[:200])
+        return conversations.find(session, g.tenant.id, typed) if text.is_storable(typed) else None
     if picked.isascii() and picked.isdigit() and len(picked) < 20 and int(picked) <= LARGEST_ID:
         return queries.conversation(session, g.tenant, int(picked))
     return None
@@ -212,8 +212,8 @@ def _found(value: Any) -> str:
         return _("yes") if value else _("no")
     if isinstance(value, tuple):
         return _("it changed")
-    text = ", ".join(map(str, value)) if isinstance(value, list) else " ".join(str(value).split())
-    return text if len(text) <= 120 else f"{text[:119]}…"
+    told = ", ".join(map(str, value)) if isinstance(value, list) else " ".join(str(value).split())
+    return told if len(told) <= 120 else f"{told[:119]}…"
 
 
 def _where(name: str, source: str) -> str:

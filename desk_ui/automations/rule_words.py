@@ -21,8 +21,8 @@ EVENTS = {
     Event.MESSAGE_CREATED: _l("a message is written"),
 }
 ON_FAILURE = {
-    OnFailure.CONTINUE: _l("the rest of its actions is still done"),
-    OnFailure.STOP: _l("the rest of its actions is left, for a person to decide"),
+    OnFailure.CONTINUE: _l("the rest is done all the same"),
+    OnFailure.STOP: _l("the rest is left for a person"),
 }
 
 

@@ -4,7 +4,6 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import update
 
-from desk_ui.agents import queries
 from desk_ui.agents.addresses import AgentKey
 from models import bulk, clock, tenants
 from models.followups import contacts, transitions

@@ -13,6 +13,8 @@ NAMES = {
     "name": "fire_followups",
     "followup_id": str(uuid4()),
     "endpoint_id": str(uuid4()),
+    "rule_id": str(uuid4()),
+    "execution_id": str(uuid4()),
     "delivery_id": 1,
     "event_id": 1,
     "feature": "followups",

@@ -16,6 +16,7 @@ from models import (
     bulk_operations,
     clock,
     endpoints,
+    intake,
     operators,
     outbox,
     publishing,
@@ -25,6 +26,7 @@ from models import (
 )
 from models.actors import Actor
 from models.audit import AuditEvent
+from models.automations import rules
 from models.deliveries import Delivery, State
 from models.endpoints import WebhookEndpoint
 from models.followups import contacts, transitions
@@ -58,6 +60,8 @@ class World:
     token: int
     agent: str
     operation: str
+    rule: str
+    execution: str
 
     def arguments(self, rule: Rule) -> list[dict[str, Any]]:
         """What to put into `rule`, one for each state that it can show."""
@@ -71,6 +75,8 @@ class World:
             "operator_id": self.operator,
             "token_id": self.token,
             "operation_id": self.operation,
+            "rule_id": self.rule,
+            "execution_id": self.execution,
             "agent": self.agent,
             "key": self.agent,
             "name": SWEEP,
@@ -133,6 +139,7 @@ def make(desk: Desk, tenant: Tenant, settings: Settings, text: str = PLAIN) -> W
             token.id,
             text,
             operation,
+            *_rule(session, tenant, text, author),
         )
 
     return desk.tell(fill)
@@ -194,6 +201,28 @@ def _deliveries(session: Session, tenant: Tenant, endpoint: WebhookEndpoint, tex
         delivery.attempts = 3
         delivery.next_attempt_at = now + timedelta(hours=1) if state is State.FAILED else None
     return waiting[0].id
+
+
+def _rule(session: Session, tenant: Tenant, text: str, author: Actor) -> tuple[str, str]:
+    """A rule with `text` wherever somebody writes into one, and its execution on such a conversation."""
+    now = clock.now()
+    asked = {"attribute": f"custom.{text[:190]}", "operator": "equal_to", "values": [text], "joiner": None}
+    given = {
+        "name": text,
+        "description": text,
+        "event": "conversation_created",
+        "conditions": [asked],
+        "actions": [
+            {"name": "send_message", "params": [text]},
+            {"name": "add_label", "params": [text]},
+            {"name": "assign_agent", "params": [text]},
+        ],
+    }
+    made = rules.create(session, tenant, given, actor=author, now=now)
+    told = {"customer": text, "labels": [text], "attributes": {"custom": {text[:190]: text}}}
+    heard = intake.receive_conversation(session, tenant, text, told, now=now).happening
+    [execution] = intake.arm(session, tenant, heard, now=now)
+    return str(made.id), str(execution)
 
 
 def _operation(session: Session, tenant: Tenant, followup: str, text: str) -> str:
