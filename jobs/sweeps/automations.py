@@ -9,7 +9,7 @@ from jobs import executions
 from models import clock, declarations
 from models.automations import claiming, rules, upkeep
 from models.sweeping import Counts
-from models.transactions import rollback
+from models.transactions import commit, rollback
 
 
 def run_executions(session: Session, *, now: datetime, limit: int) -> Counts:
@@ -22,6 +22,7 @@ def run_executions(session: Session, *, now: datetime, limit: int) -> Counts:
     rollback(session)
     purged = upkeep.purge(session, declared=declared, now=now, limit=limit)
     freed = rules.free_outdated(session, limit=limit)
+    commit(session, "executions.free")
     upkeep.mark_abandoned(session, now=now, limit=limit)
     abandoned = claiming.count_abandoned(session, now)
     picked = claiming.pick(session, now=now, limit=limit)

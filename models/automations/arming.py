@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from models import audit, conversations, locks
-from models.automations import arming_again, conditions, episodes, inactivity
+from models.automations import arming_again, conditions, episodes, inactivity, judging
 from models.automations.conditions import Scene
 from models.automations.episodes import Episode, Kind
 from models.automations.records import AutomationRule, Execution, Status, Trigger
@@ -101,7 +101,7 @@ class _Heard:
         parsed = conditions.parse(
             rule.conditions, event=rule.event, execution_delay=rule.execution_delay, trigger=rule.trigger
         )
-        if not conditions.matches(parsed, self._scene(message, delayed)):
+        if not conditions.matches(parsed, self._scene(rule, message)):
             return None
         if rule.execution_delay is None:
             episode = Episode(f"{Kind.EVENT}:{self.happening.origin}", self.now)
@@ -112,18 +112,16 @@ class _Heard:
         due_at = begun.anchor + timedelta(minutes=rule.execution_delay)
         return self._made(rule, message, begun, due_at) or self._again(rule, message, begun, due_at)
 
-    def _scene(self, message: Message | None, delayed: bool) -> Scene:
+    def _scene(self, rule: AutomationRule, message: Message | None) -> Scene:
         return Scene.of(
             self.conversation,
             message=message,
-            messages=() if delayed or message is not None else self._said(),
+            messages=()
+            if message is not None
+            else judging.messages_of(self.session, rule, self.conversation),
             changed={name: (old, new) for name, (old, new) in self.happening.changed.items()},
             now=self.now,
         )
-
-    def _said(self) -> list[Message]:
-        query = select(Message).where(Message.conversation_id == self.conversation.id)
-        return list(self.session.scalars(query.order_by(Message.created_at, Message.id)))
 
     def _made(
         self, rule: AutomationRule, message: Message | None, episode: Episode, due_at: datetime

@@ -1,9 +1,11 @@
 """What becomes of a claimed execution before its first action: of the checks, the first decides."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import inboxes
@@ -104,8 +106,17 @@ def standing(session: Session, facts: Facts, *, now: datetime) -> Skip | None:
     parsed = conditions.parse(
         rule.conditions, event=rule.event, execution_delay=rule.execution_delay, trigger=rule.trigger
     )
-    scene = Scene.of(conversation, message=message, messages=(), changed=None, now=now)
+    said = () if message is not None else messages_of(session, rule, conversation)
+    scene = Scene.of(conversation, message=message, messages=said, changed=None, now=now)
     return None if conditions.matches(parsed, scene) else Skip.CONDITIONS_CHANGED
+
+
+def messages_of(session: Session, rule: AutomationRule, conversation: Conversation) -> Sequence[Message]:
+    """What a rule that hears of conversations may ask of; one that waits on a status asks no messages."""
+    if rule.execution_delay is not None and rule.trigger != Trigger.INACTIVITY:
+        return ()
+    query = select(Message).where(Message.conversation_id == conversation.id)
+    return session.scalars(query.order_by(Message.created_at, Message.id)).all()
 
 
 def facts_of(session: Session, execution: Execution) -> Facts:

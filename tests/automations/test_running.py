@@ -401,6 +401,16 @@ def test_inactivity_waits_on_when_there_was_activity_that_nobody_armed(world):
     assert (world.row().status, world.row().due_at, world.labels()) == ("pending", at(110), [])
 
 
+def test_inactivity_asks_whether_some_message_meets_its_conditions(world):
+    asked = {"attribute": "content", "operator": "contains", "values": ["refund"]}
+    world.rule(**INACTIVE, conditions=[asked])
+    world.say("in", 1, 0, text="hello")
+    assert world.rows() == []
+    world.say("in", 2, 5, text="I want a refund")
+    world.sweep(at(65))
+    assert world.row().status == "executed"
+
+
 def test_inactivity_of_an_abandoned_run_is_noted_and_arms_nothing(world):
     """Case 58."""
     world.rule(**INACTIVE)
