@@ -6,6 +6,7 @@ Who adds a commit adds a line to the scenarios of its edge, or names where else 
 from collections.abc import Mapping
 
 from tests.automations import test_kills as automations
+from tests.connectors import test_kills as connectors
 from tests.delivery import test_kills as delivery
 from tests.jobs import test_kills as engine
 from tests.kills import accounts, of_api, of_cli, of_console, of_domain
@@ -21,5 +22,6 @@ SCENARIOS: dict[str, Scenario] = {
 ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(engine.POINTS, "tests/jobs/test_kills.py"),
     **dict.fromkeys(automations.POINTS, "tests/automations/test_kills.py"),
+    **dict.fromkeys(connectors.POINTS, "tests/connectors/test_kills.py"),
     **dict.fromkeys((*delivery.DELIVER, *delivery.OTHERS), "tests/delivery/test_kills.py"),
 }
