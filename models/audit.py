@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models import audit_guard, bulk, context
+from models import audit_guard, bulk, context, set_wise
 from models.actors import Actor
 from models.base import Base, BigId, Serial
 
@@ -82,27 +82,24 @@ def append(
     purpose: str | None = None,
     detail: dict[str, Any] | None = None,
     result: Result = Result.SUCCESS,
-) -> AuditEvent:
+) -> None:
     """Append one event about `resource` (type, id) to the transaction at hand.
 
     A `detail` with `to` tells of a change of state, and the guard counts it.
     """
-    event = AuditEvent(
-        **row(
-            tenant_id=tenant_id,
-            actor=actor,
-            action=action,
-            resource=resource,
-            now=now,
-            purpose=purpose,
-            detail=detail,
-            result=result,
-        )
+    event = row(
+        tenant_id=tenant_id,
+        actor=actor,
+        action=action,
+        resource=resource,
+        now=now,
+        purpose=purpose,
+        detail=detail,
+        result=result,
     )
-    session.add(event)
-    if result is Result.SUCCESS and "to" in event.detail:
+    set_wise.add(session, AuditEvent, event)
+    if result is Result.SUCCESS and "to" in event["detail"]:
         audit_guard.note_events(session, [(resource[0], tenant_id, resource[1])])
-    return event
 
 
 def row(

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, String, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from models import bulk, positions
+from models import bulk, positions, set_wise
 from models.base import Base, BigId, Serial
 
 
@@ -94,6 +94,27 @@ def enqueue(
     )
     session.add(event)
     return event
+
+
+def add(
+    session: Session,
+    *,
+    tenant_id: int,
+    event_type: str,
+    aggregate: tuple[str, str],
+    payload: dict[str, Any],
+    now: datetime,
+) -> None:
+    """Append an event of `aggregate` (type, id) without deduplication, set-wise where others are."""
+    event = {
+        "tenant_id": tenant_id,
+        "aggregate_type": aggregate[0],
+        "aggregate_id": aggregate[1],
+        "event_type": event_type,
+        "payload": payload,
+        "created_at": now,
+    }
+    set_wise.add(session, OutboxEvent, event)
 
 
 def enqueue_many(session: Session, rows: Sequence[dict[str, Any]], *, tenant_id: int, now: datetime) -> None:

@@ -1,14 +1,16 @@
-"""A few executions under the locks that judging and acting need, in the order that never deadlocks."""
+"""A few executions under the locks that judging and acting need, and what both write, set-wise."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from models import set_wise
 from models.automations.judging import Facts
-from models.automations.records import AutomationRule, Execution, Status
+from models.automations.records import ActionRun, AutomationRule, Execution, Status
 from models.conversations import Conversation
 from models.tenants import Tenant
 
@@ -59,3 +61,8 @@ def _held(
     query = select(model).where(model.id.in_(sorted(ids))).order_by(model.id)
     query = query.with_for_update(read=shared).execution_options(populate_existing=True)
     return {row.id: row for row in session.scalars(query)}
+
+
+def writing(session: Session) -> AbstractContextManager[None]:
+    """Write what judging or acting on locked rows adds and changes set-wise, at the end of the block."""
+    return set_wise.writing(session, ActionRun, Conversation, Execution)

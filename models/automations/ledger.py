@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from models import set_wise
 from models.automations import actions
 from models.automations.records import (
     UNSETTLED,
@@ -21,26 +22,23 @@ from models.automations.records import (
 LENGTH = 500
 
 
-def begin(session: Session, execution: Execution, rule: AutomationRule, source: str) -> list[ActionRun]:
+def begin(session: Session, execution: Execution, rule: AutomationRule, source: str) -> None:
     """The ledger of a new run, one row for each action of `rule`, all waiting."""
     execution.run += 1
     execution.on_failure = rule.on_failure
-    runs = [
-        ActionRun(
-            tenant_id=execution.tenant_id,
-            execution_id=execution.id,
-            run=execution.run,
-            position=position,
-            name=action["name"],
-            params=action["params"],
-            native=actions.is_native(action["name"], source),
-            state=ActionState.WAITING.value,
-            idempotency_key=_key(execution, position),
-        )
-        for position, action in enumerate(rule.actions)
-    ]
-    session.add_all(runs)
-    return runs
+    for position, action in enumerate(rule.actions):
+        row = {
+            "tenant_id": execution.tenant_id,
+            "execution_id": execution.id,
+            "run": execution.run,
+            "position": position,
+            "name": action["name"],
+            "params": action["params"],
+            "native": actions.is_native(action["name"], source),
+            "state": ActionState.WAITING.value,
+            "idempotency_key": _key(execution, position),
+        }
+        set_wise.add(session, ActionRun, row)
 
 
 def _key(execution: Execution, position: int) -> str:

@@ -95,8 +95,9 @@ class Worker:
         try:
             with savepoint(self.session):
                 held = batch.lock(self.session, ids, token=token, status=Status.PROCESSING)
-                became = [self._became(facts, now) for facts in held]
-                self.session.flush()
+                # What is read for one does not wait for what was decided on another.
+                with self.session.no_autoflush, batch.writing(self.session):
+                    became = [self._became(facts, now) for facts in held]
         except Exception as error:
             if isinstance(error, DBAPIError) and is_lost_race(error):
                 raise

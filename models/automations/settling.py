@@ -202,7 +202,7 @@ def tell(
     now: datetime,
 ) -> None:
     """Write an event of the execution to the outbox: ids, states and codes."""
-    outbox.enqueue(
+    outbox.add(
         session,
         tenant_id=execution.tenant_id,
         event_type=event_type,

@@ -24,9 +24,8 @@ GONE = "The conversation is gone."
 def act(session: Session, ids: Sequence[UUID], *, token: UUID, now: datetime) -> list[tuple[UUID, Status]]:
     """Do what waits of each of `ids` that `token` still holds, and end its run; what each became."""
     try:
-        with savepoint(session):
+        with savepoint(session), batch.writing(session):
             ended = _all(session, ids, token, now, guarded=False)
-            session.flush()
     except Exception as error:
         if isinstance(error, DBAPIError) and is_lost_race(error):
             raise
