@@ -1,5 +1,7 @@
 """Rows for the benchmarks, made by PostgreSQL itself."""
 
+import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import text
@@ -34,12 +36,57 @@ SEED = (
     """,
 )
 
+# Of one tenant: a rule that sets a label, and conversations with one execution of it due in each.
+EXECUTIONS = (
+    """
+    INSERT INTO tenant (key, name, timezone, features, created_at)
+    VALUES (:tenant, :tenant, 'UTC', CAST(:features AS jsonb), :now)
+    """,
+    """
+    INSERT INTO automation_rule (id, tenant_id, name, description, event, conditions, actions, active,
+                                 execution_delay, on_failure, created_at, updated_at, armed_version, version)
+    SELECT md5('rule' || key)::uuid, id, 'label what is stale', '', 'conversation_updated', '[]',
+           '[{"name": "add_label", "params": ["stale"]}]', true, 60, 'continue', created_at, created_at, 1, 1
+    FROM tenant WHERE key = :tenant
+    """,
+    """
+    INSERT INTO conversation (tenant_id, source, external_id, customer, status, status_changed_at, labels,
+                              attributes, auto_reply, replied_seq, created_at, updated_at)
+    SELECT t.id, 'native', 'v-' || n, 'c-' || n, 'open', CAST(:now AS timestamptz) - interval '2 hours', '[]',
+           '{}', false, 0, CAST(:now AS timestamptz) - interval '2 hours',
+           CAST(:now AS timestamptz) - interval '2 hours'
+    FROM tenant t, generate_series(1, CAST(:rows AS int)) n WHERE t.key = :tenant
+    """,
+    """
+    INSERT INTO execution (id, tenant_id, rule_id, conversation_id, episode_key, at_once, armed_version,
+                           status, due_at, lapses_from, attempts, run, resumed, on_failure, needs_review,
+                           created_at, updated_at, version)
+    SELECT md5('execution' || c.id)::uuid, c.tenant_id, md5('rule' || t.key)::uuid, c.id,
+           'status:' || CAST(extract(epoch FROM c.status_changed_at) * 1000000 AS bigint), false, 1,
+           'pending', c.status_changed_at + interval '1 hour', c.status_changed_at + interval '1 hour', 0, 0,
+           false, 'continue', false, c.created_at, c.created_at, 1
+    FROM conversation c JOIN tenant t ON t.id = c.tenant_id WHERE t.key = :tenant
+    """,
+)
+
+
+def fill_executions(session: Session, tenant: str, *, rows: int, enabled: bool, now: datetime) -> None:
+    """A tenant `tenant` with `rows` executions that have been due for an hour, paused unless `enabled`."""
+    features = json.dumps({"delayed_automations": enabled})
+    values = {"tenant": tenant, "rows": rows, "features": features, "now": now}
+    _make(session, EXECUTIONS, values)
+
 
 def fill(session: Session, *, rows: int, due: int, contacts: int, now: datetime) -> None:
     """`rows` follow-ups of one tenant, `due` of them due, half of the others fired long ago."""
+    _make(session, SEED, {"rows": rows, "due": due, "contacts": contacts, "now": now})
+
+
+def _make(session: Session, statements: Sequence[str], values: Mapping[str, object]) -> None:
     connection = session.connection()
-    for statement in SEED:
-        connection.execute(text(statement), {"rows": rows, "due": due, "contacts": contacts, "now": now})
+    for statement in statements:
+        named = {name: value for name, value in values.items() if f":{name}" in statement}
+        connection.execute(text(statement), named)
     commit(session, "bench.fill")
     with session.get_bind().connect() as own:  # type: ignore[union-attr]
         own = own.execution_options(isolation_level="AUTOCOMMIT")

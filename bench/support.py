@@ -49,11 +49,18 @@ def application(url: str) -> Iterator[None]:
 
 def seed(server: str, name: str, *, rows: int, due: int, contacts: int) -> str:
     """A migrated database `name` with `rows` follow-ups, `due` of them due; its URL."""
+    url = empty(server, name)
+    with application(url):
+        seeding.fill(db.session(), rows=rows, due=due, contacts=contacts, now=NOW)
+    return url
+
+
+def empty(server: str, name: str) -> str:
+    """A migrated database `name` without rows; its URL."""
     postgres.execute(server, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}")
     url = postgres.database_url(server, name)
     with application(url):
         upgrade()
-        seeding.fill(db.session(), rows=rows, due=due, contacts=contacts, now=NOW)
     return url
 
 
