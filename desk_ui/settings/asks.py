@@ -20,13 +20,13 @@ FEATURES = {
     Feature.FOLLOWUPS: (_l("Follow-ups"), _l("Judge what is due, and give it to the agents.")),
     Feature.DELAYED_AUTOMATIONS: (
         _l("Delayed automations"),
-        _l("Act on conversations that were quiet for a while. There are no rules yet."),
+        _l("Arm rules with a delay, and run what is due. Rules without one act whatever this says."),
     ),
 }
 ROLES = {
     Role.VIEWER: _l("viewer: sees all lists"),
     Role.MARKETER: _l("marketer: also acts on follow-ups"),
-    Role.LEAD: _l("lead: also acts on deliveries, and holds agents"),
+    Role.LEAD: _l("lead: also acts on executions and deliveries, writes rules, and holds agents"),
     Role.ADMIN: _l("admin: also people, tokens and endpoints"),
 }
 
@@ -34,12 +34,13 @@ ROLES = {
 def switch(feature: Feature, on: bool) -> Ask:
     """`on` is what it is to become."""
     name = FEATURES[feature][0]
-    reaches = False
-    says = [_("Nothing waits for this switch yet.")]
     if feature is Feature.FOLLOWUPS:
         found = queries.waiting(db.session(), g.tenant, g.now)
-        reaches = on and found.due > 0
         says = _on(found) if on else _off(found)
+    else:
+        found = queries.waiting_executions(db.session(), g.tenant, g.now)
+        says = _automations_on(found) if on else _automations_off(found)
+    reaches = on and found.due > 0
     values = {"name": name, "tenant": g.tenant.key}
     return Ask(
         title=_("Switch on: %(name)s of %(tenant)s", **values)
@@ -80,6 +81,39 @@ def _on(found: queries.Waiting) -> list[str]:
             n=words.count(found.due),
         ),
         _("What was fired can't be taken back."),
+    ]
+
+
+def _automations_off(found: queries.Waiting) -> list[str]:
+    return [
+        ngettext(
+            "%(n)s execution waits. It stays so, and does nothing, until this is switched on again.",
+            "%(n)s executions wait. They stay so, and do nothing, until this is switched on again.",
+            found.pending,
+            n=words.count(found.pending),
+        ),
+        _(
+            "What happens meanwhile arms no rule with a delay, nor will it later. Rules without one go on."
+        ),
+        _("No other tenant is concerned. It can be switched on again at any time."),
+    ]
+
+
+def _automations_on(found: queries.Waiting) -> list[str]:
+    missed = _("What happened while it was off has armed nothing.")
+    if not found.due:
+        return [_("Nothing is due, so nothing acts at once."), missed]
+    return [
+        ngettext(
+            "%(n)s execution is due, however long it waited. The next run judges it anew and acts if its "
+            "reason still stands, so a customer may get a message within the minute.",
+            "%(n)s executions are due, however long they waited. The next runs judge each anew and act where "
+            "its reason still stands, so customers may get messages within the minute.",
+            found.due,
+            n=words.count(found.due),
+        ),
+        missed,
+        _("What was sent can't be taken back."),
     ]
 
 

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Select, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from desk_ui.paging import MOST_COUNTED
 from models import operators, tenants
+from models.automations.records import Execution
+from models.automations.records import Status as ExecutionStatus
 from models.followups.records import FollowUp, Status
 from models.operators import Membership, Operator, Role
 from models.second_factor import SecondFactor
@@ -91,7 +94,7 @@ def token(session: Session, tenant: Tenant, token_id: int) -> ApiToken | None:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How many follow-ups wait, and how many of them are due: each up to one above the cap."""
+    """How many wait, and how many of them are due: each up to one above the cap."""
 
     pending: int
     due: int
@@ -108,6 +111,22 @@ def _pending(session: Session, tenant: Tenant, *more: ColumnElement[bool]) -> in
         .order_by(FollowUp.due_at)
         .limit(MOST_COUNTED + 1)
     )
+    return session.scalars(select(func.count()).select_from(capped.subquery())).one()
+
+
+def waiting_executions(session: Session, tenant: Tenant, now: datetime) -> Waiting:
+    """The same of the executions of rules with a delay."""
+    # The status stands in the text of the statement, where the planner sees that the partial index holds it.
+    query = select(Execution.id).where(
+        Execution.tenant_id == tenant.id,
+        Execution.status == bindparam("pending", ExecutionStatus.PENDING.value, literal_execute=True),
+        Execution.at_once.is_(False),
+    )
+    return Waiting(_capped(session, query), _capped(session, query.where(Execution.next_at <= now)))
+
+
+def _capped(session: Session, query: Select[Any]) -> int:
+    capped = query.order_by(Execution.next_at).limit(MOST_COUNTED + 1)
     return session.scalars(select(func.count()).select_from(capped.subquery())).one()
 
 

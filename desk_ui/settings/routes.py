@@ -19,17 +19,12 @@ def index() -> str:
     found = queries.tenants_of(db.session(), g.operator, all_of_them=everywhere)
     return render_template(
         "settings/tenants.html",
-        switches=[(one, *asks.FEATURES[one], g.tenant.has(one)) for one in Feature if _is_shown(one)],
+        switches=[(one, *asks.FEATURES[one], g.tenant.has(one)) for one in Feature],
         tenants=found[: queries.MOST],
         more=len(found) > queries.MOST,
         everywhere=everywhere,
         refusal=refusal(Permission.TENANTS),
     )
-
-
-def _is_shown(feature: Feature) -> bool:
-    """Delayed automations have no rules yet, so their switch is told of only where it is off."""
-    return feature is not Feature.DELAYED_AUTOMATIONS or not g.tenant.has(feature)
 
 
 @requires(Permission.OPERATORS)

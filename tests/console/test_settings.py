@@ -14,6 +14,7 @@ from models.tenants import Feature
 from models.tokens import ApiToken
 from tests.console.counting import selects
 from tests.console.visiting import SETTER_UP, Visitor
+from tests.support.rules import create_executions, create_rule
 
 HOME = "/acme/settings"
 PEOPLE = f"{HOME}/operators"
@@ -72,13 +73,8 @@ def test_index_shows_switches_and_own_tenants_to_every_role_and_offers_nothing_t
         assert "beta" not in page.text
         assert "Add a tenant" not in page.text
         assert "Only an admin of platform switches this" in page.text
-        assert "Delayed automations" not in page.text
+        assert "Delayed automations" in page.text
         assert ("Operators and API tokens are for admins" in page.text) == (role == "viewer")
-
-
-def test_index_shows_the_switch_of_automations_when_it_is_off(root):
-    root.press(root.open(f"{HOME}/features/delayed_automations/switching").form("/switching"))
-    assert "Delayed automations" in root.open(HOME).text
 
 
 def test_index_shows_all_tenants_when_one_is_admin_of_platform(desk, root):
@@ -146,11 +142,19 @@ def test_switching_is_not_found_when_there_is_no_such_switch(root):
     assert root.open(f"{HOME}/features/nonsense/switching").status == 404
 
 
-def test_switch_of_automations_says_that_nothing_waits(root):
-    assert (
-        "Nothing waits for this switch yet."
-        in root.open(f"{HOME}/features/delayed_automations/switching").text
-    )
+def test_switching_automations_says_how_many_wait_and_how_many_are_due(desk, acme, root):
+    now = clock.now()
+    rule = desk.tell(lambda session: create_rule(session, acme, now=now))
+    desk.tell(lambda session: create_executions(session, rule, now=now, pending=2, executed=1))
+    desk.tell(lambda session: create_executions(session, rule, now=now - timedelta(hours=2), pending=1))
+    url = f"{HOME}/features/delayed_automations/switching"
+    page = root.open(url)
+    assert "3 executions wait. They stay so, and do nothing, until" in page.text
+    assert "Rules without one go on." in page.text
+    assert "Switched off: Delayed automations" in root.follow(root.press(page.form("/switching"))).text
+    page = root.open(url)
+    assert "1 execution is due, however long it waited." in page.text
+    assert "What was sent can't be taken back." in page.text and 'class="danger"' in page.html
 
 
 def test_tenant_is_added_with_whoever_adds_it_as_its_admin(desk, root):
