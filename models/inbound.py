@@ -163,9 +163,10 @@ def _take(
     conversation, found = received.conversation, [received.happening]
     if late and inbound_order.move_clock(session, tenant, event, conversation, now=now) and found == [None]:
         found = [_clock_moved(event, conversation)]
-    for said in sorted(news.messages, key=lambda one: one.id):
-        found += inbound_messages.take(session, tenant, event, said, conversation, declared=declared, now=now)
-    return [one for one in found if one is not None]
+    said = inbound_messages.take(
+        session, tenant, event, news.messages, conversation, declared=declared, now=now
+    )
+    return [one for one in (*found, *said) if one is not None]
 
 
 def _known(session: Session, event: InboundEvent, news: News) -> Conversation | None:

@@ -1,5 +1,7 @@
 """Messages that a source tells of: late ones as if they had been in time, and old ones as history."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import func, select
@@ -25,54 +27,75 @@ def take(
     session: Session,
     tenant: Tenant,
     event: InboundEvent,
-    said: Said,
+    told: Sequence[Said],
     conversation: Conversation,
     *,
     declared: Declared,
     now: datetime,
 ) -> list[Happening]:
-    """Store a message, or let a stored one read as it does now; what the areas have to hear of it.
+    """Store messages, or let stored ones read as they do now; what the areas have to hear of them.
 
     The caller holds the conversation's lock.
     """
-    known = messages.find(session, tenant.id, str(said.id), event.source)
-    if known is not None:
-        _take_change(known, said)
-        return []
-    later = _later(session, conversation, said)
-    history = event.event == POLLED and _is_history(session, event, said, conversation)
-    given = _incoming(event, said, conversation)
-    received = intake.receive_message(session, tenant, given, declared=declared, now=now)
-    if history or received.happening is None:
-        return []
+    begins = _beginning(session, event, conversation) if event.event == POLLED else None
+    found: list[Happening] = []
+    for said in sorted(told, key=lambda one: one.id):
+        known = messages.find(session, tenant.id, str(said.id), event.source)
+        if known is not None:
+            _take_change(known, said)
+            continue
+        later = _later(session, conversation, said)
+        given = _incoming(event, said, conversation)
+        received = intake.receive_message(session, tenant, given, declared=declared, now=now)
+        if received.happening is not None and (begins is None or begins.holds(said)):
+            found += _heard(received.happening, said, later, conversation, now)
+    return found
+
+
+def _heard(
+    happening: Happening, said: Said, later: Sequence[Message], conversation: Conversation, now: datetime
+) -> list[Happening]:
+    """What came after it was heard without it: the areas hear all of it in its order, as if none were late.
+
+    Once something that a later one began may have run, nothing is begun anew by what is over.
+    """
     if not later:
-        return [received.happening]
-    # What came after it was heard without it: the areas hear all of it in its order, as if none had been
-    # late. Once something that a later one began may have run, nothing is begun anew by what is over.
+        return [happening]
     if now - said.created_at >= NOTHING_RAN_WITHIN:
         return []
-    return [received.happening, *(_heard_again(conversation, message) for message in later)]
+    return [happening, *(_heard_again(conversation, message) for message in later)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """From where on messages that we read ourselves are news; what is before is history, and begins nothing.
+
+    `last` is the newest that was known before, `watched` when the conversation was first told of.
+    """
+
+    last: int | None
+    watched: datetime | None
+
+    def holds(self, said: Said) -> bool:
+        if self.last is not None and said.id > self.last:
+            return True
+        return self.watched is not None and said.created_at >= self.watched - MADE_TOGETHER
+
+
+def _beginning(session: Session, event: InboundEvent, conversation: Conversation) -> _Beginning:
+    last = select(func.max(Message.seq)).where(Message.conversation_id == conversation.id)
+    watched = select(func.min(InboundEvent.received_at)).where(
+        InboundEvent.tenant_id == event.tenant_id,
+        InboundEvent.source == event.source,
+        InboundEvent.conversation == event.conversation,
+    )
+    return _Beginning(session.scalar(last), session.scalar(watched))
 
 
 def _later(session: Session, conversation: Conversation, said: Said) -> list[Message]:
     query = select(Message).where(Message.conversation_id == conversation.id, Message.seq > said.id)
     chosen = query.where(Message.direction != Direction.ACTIVITY.value).order_by(Message.seq)
     return list(session.scalars(chosen.limit(MOST_HEARD_AGAIN)))
-
-
-def _is_history(session: Session, event: InboundEvent, said: Said, conversation: Conversation) -> bool:
-    """Whether a message that we read is from before the conversation was watched, and begins nothing now."""
-    last = session.scalar(select(func.max(Message.seq)).where(Message.conversation_id == conversation.id))
-    if last is not None and said.id > last:
-        return False
-    watched = session.scalar(
-        select(func.min(InboundEvent.received_at)).where(
-            InboundEvent.tenant_id == event.tenant_id,
-            InboundEvent.source == event.source,
-            InboundEvent.conversation == event.conversation,
-        )
-    )
-    return watched is None or said.created_at < watched - MADE_TOGETHER
 
 
 def _heard_again(conversation: Conversation, message: Message) -> Happening:

@@ -90,19 +90,22 @@ def test_reading_again_changes_nothing_when_nothing_was_lost(world, there):
 
 
 def test_history_that_is_read_begins_nothing(world, there):
-    """What was said before this desk watched is stored, and arms no rule."""
+    """What was said before this desk watched is stored, and arms no rule; what was said since does."""
     there.create(8, at(-5_000).timestamp())
     for number in range(3):
-        there.say(8, at(-4_000 + number).timestamp(), "incoming", f"old {number}")
+        there.say(8, at(-4_000 + number).timestamp(), "outgoing", f"old {number}")
     told(there)
-    world.rule(event="message_created", execution_delay=10)
-    there.do({"act": "set", "id": 8, "at": at(0).timestamp(), "priority": "high"})
-    there.say(8, at(1).timestamp(), "incoming", "new")
-    world.take(*told(there), now=at(1))
-    assert len(world.rows()) == 1
-    run(world, at(10))
-    assert [one.text for one in world.messages() if one.text.startswith("old")] == ["old 0", "old 1", "old 2"]
-    assert len(world.rows()) == 1
+    world.rule()
+    there.do({"act": "set", "id": 8, "at": at(0).timestamp(), "status": "pending"})
+    world.take(*told(there))
+    [waiting] = world.rows()
+    world.rule(event="message_created", execution_delay=90)
+    there.say(8, at(1).timestamp(), "outgoing", "new")
+    told(there)
+    run(world, at(59))
+    assert [one.text for one in world.messages() if one.text != "hello"] == ["old 0", "old 1", "old 2", "new"]
+    assert waiting.id in {row.id for row in world.rows()}
+    assert [row.due_at for row in world.rows()] == [at(60), at(91)]
 
 
 def test_conversation_that_is_gone_is_noted_and_nothing_else(world, there):
