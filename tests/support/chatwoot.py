@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 ACCOUNT, TOKEN, SECRET = "7", "token-of-the-fake", "whsec_demo"
-SERVER = Path(__file__).with_name("chatwoot_server.py")
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -70,7 +70,8 @@ class Chatwoot:
 @contextmanager
 def chatwoot(account: str = ACCOUNT, token: str = TOKEN, secret: str = SECRET) -> Iterator[Chatwoot]:
     process = subprocess.Popen(
-        [sys.executable, str(SERVER), account, token, secret],
+        [sys.executable, "-m", "tests.support.chatwoot_server", account, token, secret],
+        cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -15,16 +15,16 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from datetime import UTC, datetime
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
+from tests.support.chatwoot_shapes import contact_of, conversation_of, message_of, plain, pushed, sender_of
+
 STATUSES = ("open", "resolved", "pending", "snoozed")
 PRIORITIES = (None, "low", "medium", "high", "urgent")
-TYPES = {"incoming": 0, "outgoing": 1, "activity": 2, "template": 3}
 PAGE = 20
 KEY = "recovery_desk_key"
 PATH = re.compile(r"/api/v1/accounts/(\d+)/conversations/(\d+)(?:/(\w+))?")
@@ -67,14 +67,14 @@ class Desk:
             "inbox_id": given.get("inbox_id", 3),
             "custom_attributes": given.get("custom_attributes", {}),
             "additional_attributes": given.get("additional_attributes", {}),
-            "contact": given.get("contact") or _contact(id),
+            "contact": given.get("contact") or contact_of(id),
             "created_at": at,
             "updated_at": at,
             "last_activity_at": at,
             "muted": False,
             "messages": [],
         }
-        self._tell("conversation_created", self._conversation(id))
+        self._tell("conversation_created", conversation_of(self.conversations[id]))
 
     def say(self, id: int, at: float, kind: str, content: str, **given: Any) -> dict[str, Any]:
         conversation = self.conversations[id]
@@ -86,11 +86,11 @@ class Desk:
             "private": bool(given.get("private")),
             "content_attributes": given.get("content_attributes", {}),
             "created_at": at,
-            "sender": given.get("sender") or _sender(kind, conversation),
+            "sender": given.get("sender") or sender_of(kind, conversation),
         }
         conversation["messages"].append(message)
         conversation["updated_at"] = conversation["last_activity_at"] = at
-        self._tell("message_created", self._message(id, message))
+        self._tell("message_created", message_of(self.account, conversation, message))
         if kind == "incoming" and conversation["status"] == "resolved":
             self.set(id, at + 0.001, status="open")
         return message
@@ -98,20 +98,20 @@ class Desk:
     def edit(self, id: int, at: float, message: int, content: str) -> None:
         [found] = [one for one in self.conversations[id]["messages"] if one["id"] == message]
         found["content"], self.conversations[id]["updated_at"] = content, at
-        self._tell("message_updated", self._message(id, found))
+        self._tell("message_updated", message_of(self.account, self.conversations[id], found))
 
     def set(self, id: int, at: float, **changes: Any) -> None:
         """A change of attributes, which is told of as Chatwoot does: a status twice."""
         conversation, changed = self.conversations[id], []
         for name, value in changes.items():
             if conversation[name] != value:
-                was = {"previous_value": _plain(conversation[name]), "current_value": _plain(value)}
+                was = {"previous_value": plain(conversation[name]), "current_value": plain(value)}
                 changed.append({_CALLED.get(name, name): was})
                 conversation[name] = value
         if not changed:
             return
         conversation["updated_at"] = at
-        document = {**self._conversation(id), "changed_attributes": changed}
+        document = {**conversation_of(self.conversations[id]), "changed_attributes": changed}
         if "status" in changes:
             only = [one for one in changed if "status" in one]
             self._tell("conversation_status_changed", {**document, "changed_attributes": only})
@@ -119,64 +119,6 @@ class Desk:
 
     def remove(self, id: int) -> None:
         del self.conversations[id]
-
-    # What it says, in the forms that each place uses.
-
-    def _conversation(self, id: int) -> dict[str, Any]:
-        one = self.conversations[id]
-        chat = [m for m in one["messages"] if m["message_type"] != "activity" and not m["private"]]
-        return {
-            "id": id,
-            "inbox_id": one["inbox_id"],
-            "channel": "Channel::Api",
-            "can_reply": True,
-            "status": one["status"],
-            "priority": one["priority"],
-            "labels": list(one["labels"]),
-            "additional_attributes": one["additional_attributes"],
-            "custom_attributes": one["custom_attributes"],
-            "messages": [self._pushed(id, m) for m in chat[-1:]],
-            "meta": {
-                "sender": one["contact"],
-                "assignee": {"id": one["assignee"], "type": "user"} if one["assignee"] else None,
-                "assignee_type": "User" if one["assignee"] else None,
-                "team": {"id": one["team"], "name": "team"} if one["team"] else None,
-                "hmac_verified": False,
-            },
-            "waiting_since": 0,
-            "snoozed_until": None,
-            "unread_count": 0,
-            "last_activity_at": int(one["last_activity_at"]),
-            "timestamp": int(one["last_activity_at"]),
-            "created_at": int(one["created_at"]),
-            "updated_at": one["updated_at"],
-        }
-
-    def _message(self, id: int, message: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "id": message["id"],
-            "content": message["content"],
-            "message_type": message["message_type"],
-            "content_type": "text",
-            "content_attributes": message["content_attributes"],
-            "private": message["private"],
-            "source_id": None,
-            "created_at": _iso(message["created_at"]),
-            "sender": message["sender"],
-            "inbox": {"id": self.conversations[id]["inbox_id"], "name": "Inbox"},
-            "account": {"id": int(self.account), "name": "Acme"},
-            "conversation": self._conversation(id),
-        }
-
-    def _pushed(self, id: int, message: dict[str, Any]) -> dict[str, Any]:
-        return {
-            **message,
-            "message_type": TYPES[message["message_type"]],
-            "created_at": int(message["created_at"]),
-            "conversation_id": id,
-            "status": "sent",
-            "source_id": None,
-        }
 
     def _tell(self, event: str, document: dict[str, Any]) -> None:
         body = json.dumps({**document, "event": event}).encode()
@@ -204,13 +146,13 @@ class Desk:
         return self.now if self.now is not None else time.time()
 
     def _get_show(self, id: int, _query: Any) -> Any:
-        return self._conversation(id)
+        return conversation_of(self.conversations[id])
 
     def _get_messages(self, id: int, query: dict[str, list[str]]) -> Any:
         found = self.conversations[id]["messages"]
         if "before" in query:
             found = [one for one in found if one["id"] < int(query["before"][0])]
-        return {"meta": {}, "payload": [self._pushed(id, one) for one in found[-PAGE:]]}
+        return {"meta": {}, "payload": [pushed(id, one) for one in found[-PAGE:]]}
 
     def _post_messages(self, id: int, body: dict[str, Any]) -> Any:
         if not isinstance(body.get("content"), str) or not body["content"]:
@@ -224,7 +166,7 @@ class Desk:
             content_attributes=body.get("content_attributes", {}),
             sender={"id": 1, "name": "Desk", "type": "user"},
         )
-        return self._pushed(id, made)
+        return pushed(id, made)
 
     def _get_labels(self, id: int, _query: Any) -> Any:
         return {"payload": list(self.conversations[id]["labels"])}
@@ -353,37 +295,6 @@ def _shuffled(events: list[dict[str, Any]], given: dict[str, Any]) -> list[dict[
     if given.get("shuffle"):
         chance.shuffle(kept)
     return kept
-
-
-def _contact(id: int) -> dict[str, Any]:
-    return {
-        "id": 9_000 + id,
-        "name": f"Customer {id}",
-        "identifier": f"c-{id}",
-        "email": f"c-{id}@customers.example",
-        "phone_number": None,
-        "additional_attributes": {"city": "Lisbon", "country_code": "PT"},
-        "custom_attributes": {},
-        "type": "contact",
-    }
-
-
-def _sender(kind: str, conversation: dict[str, Any]) -> dict[str, Any] | None:
-    if kind == "incoming":
-        return {name: value for name, value in conversation["contact"].items() if name != "type"}
-    return (
-        {"id": 42, "name": "Agent", "email": "agent@acme.example", "type": "user"}
-        if kind == "outgoing"
-        else None
-    )
-
-
-def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, list) else value
 
 
 class Handler(BaseHTTPRequestHandler):
