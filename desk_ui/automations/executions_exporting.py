@@ -9,9 +9,6 @@ from desk_ui.automations import executions_queries as queries
 from desk_ui.automations.executions_queries import Filters, Scene
 from desk_ui.downloads import Export, Found
 from desk_ui.paging import Cursor
-from models.automations.records import AutomationRule, Execution
-from models.base import table_of
-from models.conversations import Conversation
 
 _OF_EXECUTION = (
     *("id", "rule_id", "status", "skip_reason", "needs_review", "episode_key", "due_at", "not_before"),
@@ -19,14 +16,6 @@ _OF_EXECUTION = (
     *("created_at", "updated_at", "version"),
 )
 COLUMNS = (*_OF_EXECUTION, "rule", "conversation", "source", "customer")
-_CONVERSATION = table_of(Conversation).c
-_WHOLE = (
-    *(table_of(Execution).c[name] for name in _OF_EXECUTION),
-    table_of(AutomationRule).c.name.label("rule"),
-    _CONVERSATION.external_id.label("conversation"),
-    _CONVERSATION.source,
-    _CONVERSATION.customer,
-)
 
 
 def export(scene: Scene, filters: Filters) -> Export:
@@ -38,9 +27,9 @@ def export(scene: Scene, filters: Filters) -> Export:
 
 def page(session: Session, scene: Scene, filters: Filters, after: Cursor | None, most: int) -> Found:
     """Up to `most` rows beyond `after`, each with its place."""
-    order = queries.order_of(filters.tab).label("place")
-    query = queries.selected(filters, after)
-    query = query.with_only_columns(order, *_WHOLE, maintain_column_froms=True).limit(most)
+    selected = queries.selected(filters, after).limit(most)
+    of_conversation = ("external_id", "source", "customer")
+    query = queries.named(selected, filters.tab, "place", *_OF_EXECUTION, of_conversation=of_conversation)
     found = session.execute(query, queries.values(scene, filters))
     return [(Cursor(place, _id(given)), _named(given)) for place, *given in found]
 

@@ -123,7 +123,7 @@ def _went(row: queries.Row) -> str:
 
 def matching(scene: Scene, filters: Filters, seen: datetime, takes: ColumnElement[bool]) -> Rows:
     """All that a list holds of what `takes` says and of what did not change since it was `seen`."""
-    query = queries.selected(filters, None).with_only_columns(_OF.id, _OF.version, maintain_column_froms=True)
+    query = queries.selected(filters, None).with_only_columns(_OF.id, _OF.version)
     query = query.where(_OF.updated_at <= seen, takes).order_by(None).limit(None)
     return Rows(query.params(queries.values(scene, filters)), _by(filters.tab))
 

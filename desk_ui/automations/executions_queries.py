@@ -12,14 +12,13 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from desk_ui import filters, local_time
+from desk_ui.automations.scenes import Scene as Scene
 from desk_ui.paging import MOST_COUNTED, ROWS, Cursor, Page, TooSlow, time_limit
-from models.automations.claiming import STALE_LOCK
 from models.automations.records import ActionRun, AutomationRule, Execution, Skip, Status
 from models.base import table_of
 from models.conversations import Conversation
-from models.declarations import Declared
 from models.errors import Invalid
-from models.tenants import Feature, Tenant
+from models.tenants import Tenant
 
 # So many rules can be chosen from; the address can name any.
 MOST_RULES = 200
@@ -75,32 +74,6 @@ class Filters(filters.Filters):
     until: str | None = None
 
 
-@dataclass(frozen=True)
-class Scene:
-    """How the tenant's executions stand while a page is made, whose times are read in `zone`.
-
-    `halted` is since when the sweep that runs them is paused, `next_run` when it comes, None where that is
-    in doubt.
-    """
-
-    tenant: Tenant
-    declared: Declared
-    now: datetime
-    zone: str = "UTC"
-    halted: datetime | None = None
-    next_run: datetime | None = None
-
-    @property
-    def paused(self) -> bool:
-        """Whether what waits with a delay is left waiting."""
-        return not self.tenant.has(Feature.DELAYED_AUTOMATIONS)
-
-    @property
-    def stale_before(self) -> datetime:
-        """A worker that said nothing since before this is taken to be dead."""
-        return self.now - STALE_LOCK
-
-
 class Row(NamedTuple):
     """One execution as a list shows it, with its rule and conversation as far as they are still there."""
 
@@ -146,6 +119,7 @@ _OTHERS: Mapping[str, Any] = {
     "customer": _CONVERSATION.customer,
 }
 THIN = tuple(_OTHERS[name] if name in _OTHERS else _OF[name] for name in Row._fields)
+_OWN = tuple(name for name in Row._fields if name not in _OTHERS)
 _HELD_AT = func.coalesce(_OF.locked_at, _OF.updated_at)
 
 
@@ -153,8 +127,9 @@ def page(
     session: Session, scene: Scene, filters: Filters, after: Cursor | None, limit: timedelta
 ) -> Page[Row]:
     """One page of the list. Raises `TooSlow`."""
+    query = named(selected(filters, after), filters.tab, *_OWN)
     with time_limit(session, limit):
-        found = session.execute(selected(filters, after), values(scene, filters)).all()
+        found = session.execute(query, values(scene, filters)).all()
     rows = [Row(*columns) for columns in found[:ROWS]]
     following = Cursor(at(filters.tab, rows[-1]), rows[-1].id).encode() if len(found) > ROWS else None
     return Page(rows, following)
@@ -167,8 +142,27 @@ def at(tab: Tab, row: Row) -> datetime:
     return row.held_at if tab in (Tab.RUNNING, Tab.STALE) else row.updated_at
 
 
+def named(
+    selected: Select[Any], tab: Tab, *own: str, of_conversation: Sequence[str] = ("external_id", "customer")
+) -> Select[Any]:
+    """The columns `own` of the executions that are `selected`, the rule's name, and what is asked of the
+    conversation; only those are looked up, whatever the planner makes of the rest."""
+    found = selected.subquery("found")
+    rule, conversation = table_of(AutomationRule), table_of(Conversation)
+    joined = found.outerjoin(rule, _RULE.id == found.c.rule_id)
+    joined = joined.outerjoin(conversation, _CONVERSATION.id == found.c.conversation_id)
+    by = (found.c.place, found.c.id) if tab.oldest_first else (found.c.place.desc(), found.c.id.desc())
+    columns = (
+        *(found.c[name] for name in own),
+        _RULE.name,
+        *(_CONVERSATION[name] for name in of_conversation),
+    )
+    return select(*columns).select_from(joined).order_by(*by)
+
+
 def selected(filters: Filters, after: Cursor | None) -> Select[Any]:
-    """One page, and one row more where there are more; `values` gives the parameters."""
+    """The executions of one page, each with its `place`, and one more where there are more; `values` gives
+    the parameters."""
     query = _rows_of(filters.tab, frozenset(filters.narrows))
     if after is not None:
         order = order_of(filters.tab)
@@ -249,7 +243,8 @@ def _rows_of(tab: Tab, names: frozenset[str]) -> Select[Any]:
     """The statement of a page, made once for each tab and each choice of filters: to make one takes long."""
     order = order_of(tab)
     by = (order, _OF.id) if tab.oldest_first else (order.desc(), _OF.id.desc())
-    return _thin().where(*_conditions(tab, names)).order_by(*by).limit(ROWS + 1)
+    query = select(table_of(Execution), order.label("place"))
+    return query.where(*_conditions(tab, names)).order_by(*by).limit(ROWS + 1)
 
 
 def _conditions(tab: Tab, names: frozenset[str]) -> list[ColumnElement[bool]]:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, or_
+from sqlalchemy import ColumnElement, and_, or_, select
 
 from models.automations import operating
 from models.automations.claiming import STALE_LOCK
@@ -25,12 +25,20 @@ def reclaimable(now: datetime) -> ColumnElement[bool]:
 
 def rearmable() -> ColumnElement[bool]:
     """The rows that a re-arming of many takes: skipped before their first action."""
-    begun = exists().where(
-        ActionRun.execution_id == Execution.id,
-        ActionRun.run == Execution.run,
-        ActionRun.state != ActionState.WAITING.value,
+    begun = (
+        select(ActionRun.id)
+        .where(
+            ActionRun.execution_id == Execution.id,
+            ActionRun.run == Execution.run,
+            ActionRun.state != ActionState.WAITING.value,
+        )
+        # Looked up row by row: without a limit, the planner may rather read every action there is.
+        .limit(1)
+        .correlate(Execution)
+        .scalar_subquery()
     )
-    return and_(Execution.status == Status.SKIPPED.value, ~begun)
+    never_begun = or_(Execution.run == 0, begun.is_(None))
+    return and_(Execution.status == Status.SKIPPED.value, never_begun)
 
 
 def _cancel(work: Work) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import count
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 from flask import Flask
@@ -16,6 +18,7 @@ from models.clock import EPOCH
 from models.tenants import Tenant
 from tests.conftest import Database, settings_for
 from tests.console.visiting import Desk, Visitor
+from tests.support.executions import create_execution
 
 DECLARED = """
 [agents.store-support.followup]
@@ -87,3 +90,13 @@ def visitor(desk: Desk, acme: Tenant) -> Callable[[str], Visitor]:
 @pytest.fixture
 def lead(visitor: Callable[[str], Visitor]) -> Visitor:
     return visitor("lead")
+
+
+@pytest.fixture
+def made(desk: Desk, acme: Tenant) -> Callable[..., UUID]:
+    """`made("abandoned")`: the id of an execution in that state."""
+
+    def make(state: str = "waiting", tenant: Tenant = acme, **given: Any) -> UUID:
+        return desk.tell(lambda session: create_execution(session, tenant, state, now=clock.now(), **given))
+
+    return make

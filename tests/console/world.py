@@ -26,7 +26,7 @@ from models import (
 )
 from models.actors import Actor
 from models.audit import AuditEvent
-from models.automations import rules
+from models.automations import operating, rules
 from models.deliveries import Delivery, State
 from models.endpoints import WebhookEndpoint
 from models.followups import contacts, transitions
@@ -41,6 +41,7 @@ from tests.bulk.working import rows_of
 from tests.console.visiting import Desk
 from tests.support.create import create_followup
 from tests.support.declare import declared
+from tests.support.executions import create_execution, create_rule
 
 SWEEP = "fire_followups"
 PLAIN = "plain"
@@ -61,7 +62,7 @@ class World:
     agent: str
     operation: str
     rule: str
-    execution: str
+    executions: dict[str, str]
 
     def arguments(self, rule: Rule) -> list[dict[str, Any]]:
         """What to put into `rule`, one for each state that it can show."""
@@ -76,7 +77,6 @@ class World:
             "token_id": self.token,
             "operation_id": self.operation,
             "rule_id": self.rule,
-            "execution_id": self.execution,
             "agent": self.agent,
             "key": self.agent,
             "name": SWEEP,
@@ -87,6 +87,8 @@ class World:
         given = {name: fixed[name] for name in rule.arguments if name in fixed}
         if "followup_id" in rule.arguments:
             return [{**given, "followup_id": id} for id in self.followups.values()]
+        if "execution_id" in rule.arguments:
+            return [{**given, "execution_id": id} for id in self.executions.values()]
         return [given]
 
 
@@ -128,6 +130,7 @@ def make(desk: Desk, tenant: Tenant, settings: Settings, text: str = PLAIN) -> W
         ).first()
         assert event is not None
         operation = _operation(session, tenant, followups[Status.CANCELLED.value], text)
+        rule, waiting = _rule(session, tenant, text, author)
         return World(
             tenant,
             followups,
@@ -139,7 +142,8 @@ def make(desk: Desk, tenant: Tenant, settings: Settings, text: str = PLAIN) -> W
             token.id,
             text,
             operation,
-            *_rule(session, tenant, text, author),
+            rule,
+            _executions(session, tenant, text, waiting, author),
         )
 
     return desk.tell(fill)
@@ -223,6 +227,23 @@ def _rule(session: Session, tenant: Tenant, text: str, author: Actor) -> tuple[s
     heard = intake.receive_conversation(session, tenant, text, told, now=now).happening
     [execution] = intake.arm(session, tenant, heard, now=now)
     return str(made.id), str(execution)
+
+
+def _executions(session: Session, tenant: Tenant, text: str, waiting: str, author: Actor) -> dict[str, str]:
+    """One that waits, and one in each state that a person made or has to look at, all with `text` in them."""
+    now = clock.now()
+    actions = [{"name": name, "params": [text]} for name in ("add_label", "send_message", "add_private_note")]
+    rule = create_rule(session, tenant, now=now, name=text, actions=actions)
+    found = {"waiting": waiting}
+    for state in ("abandoned", "unknown", "cancelled"):
+        called = f"{text[:150]} {state}"
+        id = create_execution(
+            session, tenant, state, now=now, rule=rule, called=called, customer=text, text=text
+        )
+        found[state] = str(id)
+    id = create_execution(session, tenant, "unknown", now=now, rule=rule, called=f"{text[:150]} settled")
+    operating.settle(session, tenant.id, id, {1: "done"}, actor=author, now=now, note=text)
+    return {**found, "settled": str(id)}
 
 
 def _operation(session: Session, tenant: Tenant, followup: str, text: str) -> str:
