@@ -29,7 +29,7 @@ def ask_switch(rule_id: UUID) -> str:
     return asking.show(asks.switch(rule, wants_on(rule)))
 
 
-@requires(Permission.RULES, action="rule.switched", resource="rule", argument="rule_id")
+@requires(Permission.RULES, action="rule.changed", resource="rule", argument="rule_id")
 def switch(rule_id: UUID) -> Response:
     """Switch a rule, as it was shown, on or off; off deletes what waits."""
     seen = routes.current(rule_id)
@@ -51,10 +51,9 @@ def switch(rule_id: UUID) -> Response:
         return changed, freed
 
     said = _("Switched on %(name)s.", name=seen.name) if on else _("Switched off %(name)s.", name=seen.name)
-    name = "rule.switched_on" if on else "rule.switched_off"
     return perform(
         Action(
-            name=name,
+            name="rule.changed",
             resource=("rule", str(rule_id)),
             act=act,
             done=lambda found: with_freed(said, found[1]),
@@ -145,7 +144,7 @@ def changed_meanwhile(rule: AutomationRule) -> str:
     when = words.distance(history[0].at, g.now)
     return _(
         "%(what)s %(when)s by %(who)s, so nothing was done.",
-        what=words.action(history[0].action, False),
+        what=views.told(history[0]),
         when=when,
         who=who,
     )

@@ -174,7 +174,7 @@ ACTION_INPUTS: Mapping[str, tuple[Input, ...]] = {
         Input("id", _l("Team's id"), hint=_l("As the source of the conversation calls it; else left empty.")),
     ),
     ActionName.SNOOZE_CONVERSATION: (
-        Input("until", _l("Until"), "datetime-local", _l("Empty: until the customer writes again.")),
+        Input("until", _l("Until"), "datetime-local", _l("Empty: until somebody opens it again.")),
     ),
     ActionName.CHANGE_STATUS: (Input("status", _l("Status"), "choice", options=STATUSES),),
     ActionName.CHANGE_PRIORITY: (

@@ -15,9 +15,10 @@ from desk_ui.requests import settings_of
 from desk_ui.translating import gettext as _
 from desk_ui.translating import lazy_gettext as _l
 from models import conversations, teams, text
-from models.automations import actions, dry_run
+from models.automations import actions, dry_run, episodes
 from models.automations.action_params import ActionName
 from models.automations.dry_run import DryRun, Hindrance
+from models.automations.episodes import Kind
 from models.automations.records import AutomationRule, Skip, Status
 from models.base import db
 from models.conversations import Conversation
@@ -39,6 +40,12 @@ DIRECTIONS = {
     Direction.OUTGOING: _l("outgoing"),
     Direction.TEMPLATE: _l("a template"),
     Direction.ACTIVITY: _l("an activity"),
+}
+EPISODES = {
+    Kind.STATUS: _l("its status stays as it is"),
+    Kind.AWAITING_AGENT: _l("the customer waits for an answer"),
+    Kind.REPLY_CHASE: _l("the customer has not replied"),
+    Kind.INACTIVITY: _l("nobody does anything in it"),
 }
 KNOWN = {
     Status.PENDING: _l("It waits for this already."),
@@ -126,6 +133,12 @@ class TrialView:
         said = " ".join(message.text.split())
         shown = said if len(said) <= 80 else f"{said[:79]}…"
         return _("Looked at the message of %(at)s, %(kind)s: “%(said)s”", at=at, kind=kind, said=shown)
+
+    @property
+    def episode(self) -> str:
+        """What the reason is that has to stand until its time."""
+        assert self.found is not None and self.found.episode is not None
+        return str(EPISODES[episodes.kind_of(self.found.episode.key)])
 
     @property
     def there(self) -> str:

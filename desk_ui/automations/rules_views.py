@@ -266,16 +266,37 @@ class DetailView:
         found.append((_("After a failure"), str(failing)))
         return found
 
+    def told(self, event: AuditEvent) -> str:
+        return told(event)
+
     def changed(self, event: AuditEvent) -> str:
         """Which parts of it an event changed, and how many it freed."""
         detail: Mapping[str, Any] = event.detail or {}
+        changed = event.action == "rule.changed" and _switched(event) is None
         names = [str(FIELD_NAMES[name]) for name in detail if name in FIELD_NAMES]
-        told = ", ".join(names) if event.action == "rule.changed" else ""
+        told = ", ".join(names) if changed else ""
         freed = detail.get("freed")
         if not isinstance(freed, int) or not freed:
             return told
         gone = ngettext("%(num)s waiting execution deleted", "%(num)s waiting executions deleted", freed)
         return f"{told}; {gone}" if told else gone
+
+
+def told(event: AuditEvent) -> str:
+    """What an event did to a rule: `Rule switched off`, where it did nothing else."""
+    on = _switched(event)
+    if on is None:
+        return words.action(event.action, event.result != "success")
+    return _("Rule switched on") if on else _("Rule switched off")
+
+
+def _switched(event: AuditEvent) -> bool | None:
+    """What a rule became by an event that only switched it."""
+    detail: Mapping[str, Any] = event.detail or {}
+    if event.action != "rule.changed" or set(detail) - {"active", "freed"}:
+        return None
+    became = detail.get("active")
+    return bool(became.get("after")) if isinstance(became, Mapping) else None
 
 
 def is_read(action: Mapping[str, Any]) -> bool:

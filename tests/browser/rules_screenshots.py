@@ -154,7 +154,7 @@ def main(folder: Path) -> None:
 
                 def shoot(page: Page, what: str, ending: str = f"{name}-{scheme}") -> None:
                     page.wait_for_load_state("networkidle")
-                    page.screenshot(path=folder / f"{what}-{ending}.png")
+                    page.screenshot(full_page=what.startswith("rule-"), path=folder / f"{what}-{ending}.png")
 
                 with context(browser, viewport=size, color_scheme=scheme) as opened:
                     page = opened.new_page()

@@ -1,4 +1,4 @@
-"""A lead builds a rule, tries it, switches it on and off, by pointer and by keys, with scripts and without."""
+"""A lead builds a rule, tries it, switches it on and off: by pointer and by keys, with scripts and not."""
 
 from datetime import timedelta
 from itertools import count
