@@ -1,5 +1,7 @@
 """The pages in an operator's words."""
 
+from uuid import UUID
+
 from playwright.sync_api import Locator, Page, expect
 
 
@@ -127,3 +129,27 @@ class Endpoint:
 
     def shows(self, words: str) -> None:
         expect(self.page.locator("#endpoint")).to_contain_text(words)
+
+
+class Executions:
+    """The executions: the list, and the way to one."""
+
+    def __init__(self, page: Page, url: str, tenant: str = "acme") -> None:
+        self.page = page
+        self.url = f"{url}/{tenant}/executions"
+
+    def open(self, query: str = "") -> "Executions":
+        self.page.goto(f"{self.url}{query}")
+        return self
+
+    def open_one(self, id: UUID) -> None:
+        self.page.goto(f"{self.url}/{id}")
+
+    def row(self, id: UUID) -> Locator:
+        return self.page.locator(f"#execution-{id}")
+
+    def follow(self, id: UUID) -> None:
+        self.row(id).locator("[data-focus]").click()
+
+    def says(self, words: str) -> None:
+        expect(self.page.locator("[data-toast]")).to_contain_text(words)

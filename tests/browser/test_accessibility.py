@@ -8,12 +8,14 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from sqlalchemy import select
 
+from desk_ui.automations.executions_queries import Tab
 from models import clock, demo, operators
 from models.audit import AuditEvent
 from models.followups.records import FollowUp, Status
 from tests.browser.served import NARROW, OVERVIEW, SETTER_UP, WIDE
 from tests.support.create import create_followup
 from tests.support.deliver import create_each_state
+from tests.support.executions import STATES, create_execution
 from tests.support.sweeping import create_day
 
 pytestmark = pytest.mark.slow
@@ -138,3 +140,34 @@ def test_axe_finds_nothing_serious_on_deliveries_and_endpoints(desk, told, open_
         page.get_by_role("link", name="Re-arm").first.click()
         page.locator("dialog[open]").wait_for()
         check(page, "asked whether to re-arm")
+
+
+@pytest.fixture(scope="module")
+def ran(desk):
+    """A tenant with an execution in each state; their ids, by state."""
+    tenant = desk.tenant("ran")
+    return {
+        state: desk.tell(lambda session: create_execution(session, tenant, state, now=clock.now()))  # noqa: B023
+        for state in STATES
+    }
+
+
+@EACH
+def test_axe_finds_nothing_serious_on_executions(desk, ran, open_page, scheme, size):
+    with open_page(color_scheme=scheme, viewport=size) as page:
+        desk.sign_in(page, "lead@ran.test")
+        lists = f"{desk.url}/ran/executions"
+        paths = [lists, *(f"{lists}?tab={tab}" for tab in Tab)]
+        paths += [f"{lists}?tab=skipped&skipped=expired&conversation=nothing"]
+        paths += [f"{lists}/{id}" for id in ran.values()]
+        acts = ("cancellation", "reclaim", "settlement", "drop", "rearming")
+        paths += [f"{lists}/{ran[state]}/{act}" for state in ("abandoned", "stale") for act in acts]
+        for path in paths:
+            page.goto(path)
+            settled(page)
+            check(page, path)
+        for id in ("settle", "rearm"):
+            page.goto(f"{lists}/{ran['abandoned']}")
+            page.locator(f"#{id}").click()
+            page.locator("dialog[open]").wait_for()
+            check(page, f"asked whether to {id}")
