@@ -88,6 +88,9 @@ def _may(session: Session, known: Execution, message: Message, now: datetime) ->
         return False
     if known.status == Status.PROCESSING and (known.locked_at or now) >= now - STALE_LOCK:
         return False
+    if known.resumed:
+        # A person let it go on as they saw it, and it is not judged again.
+        return False
     begun = select(ActionRun.id).where(
         ActionRun.execution_id == known.id, ActionRun.state != ActionState.WAITING.value
     )

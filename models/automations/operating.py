@@ -47,6 +47,8 @@ def cancel(
         return execution
     decisions.allow(execution, refusal_to_cancel(execution, runs, now), expected_version)
     settling.let_go(execution)
+    # What was let go on is over: should it be re-armed, it is judged like any other.
+    execution.resumed = False
     execution.skip_reason = Skip.CANCELLED.value
     decisions.moved(session, execution, Status.SKIPPED, "cancelled", reason, actor, now, detail)
     return execution

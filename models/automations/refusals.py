@@ -5,7 +5,7 @@ from datetime import datetime
 
 from models.automations import ledger
 from models.automations.claiming import STALE_LOCK
-from models.automations.records import ActionRun, ActionState, Execution, Status
+from models.automations.records import ActionRun, ActionState, Execution, Skip, Status
 
 
 def refusal_to_cancel(execution: Execution, runs: Sequence[ActionRun], now: datetime) -> str | None:
@@ -56,10 +56,14 @@ def refusal_to_rearm_rest(execution: Execution, runs: Sequence[ActionRun], now: 
 
 
 def refusal_to_rearm(execution: Execution, runs: Sequence[ActionRun]) -> str | None:
-    """Of a skipped one. What ran in part before it was dropped may have gone out."""
+    """Of a skipped one. What ran in part before it was dropped may have gone out.
+
+    Any other never began, or waited for quiet again after a run that came to its end.
+    """
     if execution.status != Status.SKIPPED:
         return f"This execution {_stands(execution)}, so it can't be re-armed."
-    if any(run.state != ActionState.WAITING for run in runs):
+    dropped = execution.skip_reason == Skip.DROPPED
+    if dropped and any(run.state != ActionState.WAITING for run in runs):
         return "Some of its actions were begun before it was dropped, so it is never re-armed."
     return None
 

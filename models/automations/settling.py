@@ -39,6 +39,8 @@ def start(session: Session, facts: Facts, *, now: datetime) -> None:
         assert facts.rule is not None
         assert facts.conversation is not None
         ledger.begin(session, execution, facts.rule, facts.conversation.source)
+        # Of an earlier run of the same row.
+        execution.settled_by = execution.settled_at = execution.note = None
     execution.began_at = execution.locked_at = now
     purpose = "resumed" if execution.resumed else "due"
     execution.resumed = False

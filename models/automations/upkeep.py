@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from models import audit, bulk, conversations, locks, retention
 from models.automations import settling
 from models.automations.claiming import STALE_LOCK
+from models.automations.judging import LATENESS_CAP
 from models.automations.records import TERMINAL, Execution, Status
 from models.conversations import Conversation
 from models.declarations import Declared
@@ -24,23 +25,23 @@ def mark_abandoned(session: Session, *, now: datetime, limit: int) -> int:
     """
     marked = 0
     while marked < limit:
-        ids = list(session.scalars(_silent(now).limit(min(BATCH, limit - marked))))
-        for id in ids:
-            seen = session.get_one(Execution, id)
-            conversation = conversations.lock(session, seen.conversation_id)
+        found = session.execute(_silent(now).limit(min(BATCH, limit - marked))).all()
+        # In the order in which a worker locks several conversations, or the two would wait for each other.
+        for id, conversation_id in sorted(found, key=lambda row: row.conversation_id):
+            conversation = conversations.lock(session, conversation_id)
             execution = locks.one(session, select(Execution).where(Execution.id == id))
             if execution is not None and _is_silent(execution, now):
                 mark(session, execution, conversation, now)
                 marked += 1
         commit(session, "executions.abandon")
-        if not ids:
+        if not found:
             break
     return marked
 
 
-def _silent(now: datetime) -> Select[UUID]:
+def _silent(now: datetime) -> Select[UUID, int]:
     return (
-        select(Execution.id)
+        select(Execution.id, Execution.conversation_id)
         .where(
             Execution.status == Status.EXECUTING.value,
             Execution.locked_at < now - STALE_LOCK,
@@ -74,7 +75,9 @@ def mark(session: Session, execution: Execution, conversation: Conversation | No
 
 
 def purge(session: Session, *, declared: Declared, now: datetime, limit: int) -> int:
-    """Delete what has been over for longer than is kept, in batches; how many. Never what needs a person."""
+    """Delete what has been over for longer than is kept, in batches; how many. Never what needs a person, nor
+    what would run, were it armed again.
+    """
     kept_for = timedelta() if retention.faults(declared) else retention.period(declared, "executions")
     if not kept_for:
         return 0
@@ -82,7 +85,7 @@ def purge(session: Session, *, declared: Declared, now: datetime, limit: int) ->
     # One status at a time, since then both databases go by the index in the order that is asked for.
     for status in sorted(TERMINAL):
         while purged < limit:
-            gone = _purge(session, status, now - kept_for, min(BATCH, limit - purged))
+            gone = _purge(session, status, kept_for, min(BATCH, limit - purged), now)
             commit(session, "executions.purge")
             purged += gone
             if not gone:
@@ -90,16 +93,22 @@ def purge(session: Session, *, declared: Declared, now: datetime, limit: int) ->
     return purged
 
 
-def _purge(session: Session, status: Status, before: datetime, most: int) -> int:
+def _purge(session: Session, status: Status, kept_for: timedelta, most: int, now: datetime) -> int:
+    # The episode is heard of for as long as it lasts: the row is what says that it was run, or ended by a
+    # person, until one armed anew would be too late anyway.
+    too_late = now - LATENESS_CAP
     old = (
         select(Execution.id)
         .where(
             Execution.status == status.value,
-            Execution.updated_at < before,
+            Execution.updated_at < min(now - kept_for, too_late),
             Execution.needs_review.is_(False),
         )
         .order_by(Execution.updated_at, Execution.id)
         .limit(most)
     )
+    if status is Status.SKIPPED:
+        # By a person perhaps long before it was due.
+        old = old.where(Execution.due_at < too_late)
     statement = delete(Execution).where(Execution.id.in_(old))
     return bulk.execute_unaudited(session, statement.execution_options(synchronize_session=False))
