@@ -17,7 +17,7 @@ from models.endpoints import WebhookEndpoint
 from models.followups import booking
 from models.followups.records import FollowUp, Status
 from models.tenants import Tenant
-from tests.browser import rules_screenshots, settings_screenshots
+from tests.browser import executions_screenshots, rules_screenshots, settings_screenshots
 from tests.browser.served import CHROMIUM, NARROW, SETTER_UP, WIDE, Console, console, context
 from tests.support.declare import declared
 from tests.support.deliver import create_each_state
@@ -43,6 +43,7 @@ def main(folder: Path) -> None:
 
 def _fill(desk: Console) -> None:
     desk.tenant("none")
+    executions_screenshots.fill(desk)
     rules_screenshots.fill(desk)
     few = desk.tenant("few")
     desk.tell(lambda session: _book_three(session, few))
@@ -113,6 +114,7 @@ def _take(
         _take_bulk(desk, page, shoot)
         _take_asks(desk, page, shoot)
         _take_sweeps(desk, page, shoot)
+        executions_screenshots.take(desk, page, shoot)
         rules_screenshots.take(desk, page, shoot)
         settings_screenshots.take(desk, page, shoot)
         _take_components(desk, page, folder, f"{name}-{scheme}")
