@@ -59,8 +59,8 @@ ROLES = {
 }
 SWEEPS = {
     "fire_followups": _l("Firing"),
-    "run_executions": _l("Rules"),
-    "process_inbound": _l("Events from outside"),
+    "run_executions": _l("Running of rules"),
+    "process_inbound": _l("Intake"),
     "deliver": _l("Delivery"),
     "reconcile_chatwoot": _l("Reading of Chatwoot"),
     "run_bulk": _l("Bulk work"),

@@ -20,9 +20,7 @@ DOES = {
     ),
     "run_executions": _l("Takes rules that are due: each runs, or is skipped for a reason."),
     "process_inbound": _l("Applies what came in from Chatwoot, and lets the rules hear of it."),
-    "reconcile_chatwoot": _l(
-        "Reads again the conversations in which a rule runs soon, should news be lost."
-    ),
+    "reconcile_chatwoot": _l("Reads again the conversations in which a rule runs soon, should news be lost."),
     "deliver": _l("Sends what happened to the endpoints that asked for it, and tries again what failed."),
     "run_bulk": _l("Goes on with bulk work that was broken off: each row is done once, whoever does it."),
     "seal_audit": _l("Seals the audit's newest events, so that no change of them goes unseen."),

@@ -245,17 +245,20 @@ def test_overview_names_each_sweep_that_is_late(app, desk, acme, lead):
     desk.tell(lambda session: setattr(tenants.get(session, "platform"), "created_at", clock.EPOCH))
     page = lead.open(HOME)
     assert [title for _number, title in things(page)] == [
+        "Intake is late",
         "Delivery is late",
         "Bulk work is late",
         "Firing is late",
+        "Running of rules is late",
+        "Reading of Chatwoot is late",
         "Sealing of the audit is late",
         "Retention is late",
     ]
-    assert "<h1>5 things need a person</h1>" in page.html
+    assert "<h1>8 things need a person</h1>" in page.html
     assert "on time" not in page.text
-    assert places(page)[2] == "/acme/sweeps/fire_followups"
+    assert places(page)[3] == "/acme/sweeps/fire_followups"
     assert "Due follow-ups fire" not in page.text
-    assert numbers(lead) == {"sweeps": "5"}
+    assert numbers(lead) == {"sweeps": str(len(SWEEPS))}
 
 
 def test_overview_tells_of_a_paused_sweep_with_who_and_why(desk, acme, lead):
@@ -303,8 +306,8 @@ def test_overview_has_one_primary_button_and_the_oldest_first(desk, acme, lead):
     page = lead.open(HOME)
     titles = [title for _number, title in things(page)]
     # By area: the sweeps, which are late for ever, then the follow-ups, the older first.
-    assert titles[0] == "Delivery is late"
-    assert [title[:20] for title in titles[5:]] == ["Follow-up blocked: t", "Follow-up is overdue"]
+    assert titles[0] == "Intake is late"
+    assert [title[:20] for title in titles[len(SWEEPS) :]] == ["Follow-up blocked: t", "Follow-up is overdue"]
     assert page.html.count("button primary") == 1
     assert page.html.index("button primary") < page.html.index("Firing is late")
 
@@ -606,7 +609,7 @@ def test_each_page_that_is_read_again_is_told_when_what_stands_around_it_changed
     app.extensions["desk_needs"].clear()
     read = ask(lead, f"{HOME}/needs")
     assert around(read) == around(ask(lead, path))
-    assert 'hx-target="#health"' in read.text and "5 sweeps late" in read.text
+    assert 'hx-target="#health"' in read.text and f"{len(SWEEPS)} sweeps late" in read.text
     assert "Next run:" in numbers_read.text and "Next run:" not in read.text
 
 
