@@ -14,14 +14,15 @@ from desk_ui.paging import LARGEST_ID
 from desk_ui.requests import settings_of
 from desk_ui.translating import gettext as _
 from desk_ui.translating import lazy_gettext as _l
-from models import conversations, teams, text
+from models import connectors, conversations, teams, text
 from models.automations import actions, dry_run, episodes
 from models.automations.action_params import ActionName
 from models.automations.dry_run import DryRun, Hindrance
 from models.automations.episodes import Kind
 from models.automations.records import AutomationRule, Skip, Status
 from models.base import db
-from models.conversations import Conversation
+from models.conversations import NATIVE, Conversation
+from models.errors import NotFound
 from models.messages import Direction
 
 HINDRANCES = {
@@ -167,7 +168,7 @@ class TrialView:
         source = self.found.conversation.source
         told = zip(rule_words.action_lines(self.rule), self.rule.actions, strict=False)
         return [
-            (said, _where(one["name"], source), _trouble(one), one["name"] in actions.CUSTOMER_FACING)
+            (said, _where(one["name"], source), _trouble(one, source), one["name"] in actions.CUSTOMER_FACING)
             for said, one in told
         ]
 
@@ -232,17 +233,18 @@ def _found(value: Any) -> str:
 def _where(name: str, source: str) -> str:
     if actions.is_native(name, source):
         return _("on our own data, exactly once")
-    if name in (ActionName.SEND_EMAIL_TO_TEAM, ActionName.SEND_EMAIL_TRANSCRIPT):
+    if _is_mail(name, source):
         return _("by mail, tried once")
     if name == ActionName.SEND_WEBHOOK_EVENT:
         return _("to another system, tried once")
     return _("in %(source)s, tried once", source=source.capitalize())
 
 
-def _trouble(one: Mapping[str, Any]) -> str:
+def _trouble(one: Mapping[str, Any], source: str) -> str:
     """What would keep an action from being done, as far as that is known before."""
-    if one["name"] not in (ActionName.SEND_EMAIL_TO_TEAM, ActionName.SEND_EMAIL_TRANSCRIPT):
-        return ""
+    if not _is_mail(one["name"], source):
+        away = source != NATIVE and one["name"] != ActionName.SEND_WEBHOOK_EVENT
+        return _no_connector(source) if away else ""
     if settings_of(current_app).smtp_url is None:
         return _("It would fail: no mail server is configured.")
     if one["name"] == ActionName.SEND_EMAIL_TO_TEAM:
@@ -250,6 +252,20 @@ def _trouble(one: Mapping[str, Any]) -> str:
         missing = [str(id) for id in one["params"][0]["team_ids"] if str(id) not in known]
         if missing:
             return _("desk.toml names no mail address of the team %(ids)s.", ids=", ".join(missing))
+    return ""
+
+
+def _is_mail(name: str, source: str) -> bool:
+    """Whether we mail it: the transcript of a conversation of elsewhere is mailed there."""
+    ours = name == ActionName.SEND_EMAIL_TRANSCRIPT and source == NATIVE
+    return ours or name == ActionName.SEND_EMAIL_TO_TEAM
+
+
+def _no_connector(source: str) -> str:
+    try:
+        connectors.get(db.session(), g.tenant.id)
+    except NotFound:
+        return _("It would fail: no %(source)s is connected.", source=source.capitalize())
     return ""
 
 

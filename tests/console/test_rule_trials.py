@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from models import clock, intake, tenants
 from models.automations.records import AutomationRule, Execution
-from models.conversations import get
+from models.conversations import Conversation, get
 from models.happenings import Happening
 from models.messages import Message
 from tests.console.filled import inputs
@@ -140,3 +140,32 @@ def test_trial_of_what_is_typed_writes_nothing_and_keeps_it(desk, acme, lead):
     nowhere = lead.press(Form("post", f"{RULES}/trial", form.fields), htmx=True, name="x", conversation="no")
     assert nowhere.status == 422 and "There is no conversation no." in nowhere.text
     assert desk.tell(lambda session: session.scalars(select(AutomationRule)).all()) == []
+
+
+def test_trial_tells_what_would_keep_an_action_from_being_done(desk, acme, lead):
+    rule = made(
+        desk,
+        acme,
+        conditions=[],
+        actions=[
+            {"name": "send_email_to_team", "params": [{"team_ids": [7], "message": "Look"}]},
+            {"name": "send_email_transcript", "params": ["a@example.com"]},
+            {"name": "send_webhook_event", "params": ["https://hooks.example.com/in?token=s3cret"]},
+            {"name": "resolve_conversation", "params": []},
+        ],
+    )
+    talk(desk, acme)
+    page = lead.open(f"{RULES}/{rule.id}/trial?conversation=talk-1")
+    assert page.text.count("It would fail: no mail server is configured.") == 2
+    assert "https://hooks.example.com to another system, tried once 4" in page.text
+    assert "s3cret" not in page.html
+    desk.tell(_move_to_chatwoot)
+    page = lead.open(f"{RULES}/{rule.id}/trial?conversation=talk-1")
+    assert page.text.count("It would fail: no mail server is configured.") == 1
+    assert page.text.count("in Chatwoot, tried once") == 2
+    assert page.text.count("It would fail: no Chatwoot is connected.") == 2
+
+
+def _move_to_chatwoot(session):
+    for conversation in session.scalars(select(Conversation)):
+        conversation.source = "chatwoot"
