@@ -56,7 +56,7 @@ mutants: .venv/.test
 torture: .venv/.test test-needs
 	$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED))
 
-bench: .venv/.test test-needs
+bench: .venv/.bench test-needs
 	$(BIN)/python -m bench
 
 lint: .venv/.test
@@ -74,6 +74,7 @@ screenshots: .venv/.test test-needs
 audit-deps: .venv/.test
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/base.txt
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/test.txt
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/bench.txt
 
 COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate
@@ -82,14 +83,18 @@ lock: .venv/.base
 	$(COMPILE) requirements/bootstrap.in -o requirements/bootstrap.txt
 	$(COMPILE) requirements/base.in -o requirements/base.txt
 	$(COMPILE) requirements/test.in -o requirements/test.txt
+	$(COMPILE) requirements/bench.in -o requirements/bench.txt
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-results mutants *.egg-info build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The environment. Its stamps: .python (there is one, with uv), .base (what runs), .test (also what tests).
+# The environment. Its stamps: .python (there is one, with uv), .base (what runs), .test (also what tests), .bench
+# (also the queues that the benchmarks compare with). What was added stays until make clean.
 
 SYNC = $(BIN)/uv pip sync -q -p $(BIN)/python --compile-bytecode
+HAS_TEST = $(if $(wildcard .venv/.test),test)
+HAS_BENCH = $(if $(wildcard .venv/.bench),bench)
 LINK = $(BIN)/uv pip install -q -p $(BIN)/python --no-deps --no-build-isolation -e .
 
 .venv/.python: requirements/bootstrap.txt
@@ -98,15 +103,21 @@ LINK = $(BIN)/uv pip install -q -p $(BIN)/python --no-deps --no-build-isolation 
 
 .venv/.base: .venv/.python requirements/base.txt pyproject.toml
 	@echo "Installing the locked dependencies …"
-	@$(SYNC) requirements/$(if $(wildcard .venv/.test),test,base).txt
+	@$(SYNC) requirements/$(or $(HAS_BENCH),$(HAS_TEST),base).txt
 	@$(LINK)
 	@touch $@
 
 .venv/.test: .venv/.python requirements/test.txt pyproject.toml
 	@echo "Installing the locked dependencies, with those of the tests …"
-	@$(SYNC) requirements/test.txt
+	@$(SYNC) requirements/$(or $(HAS_BENCH),test).txt
 	@$(LINK)
 	@touch .venv/.base $@
+
+.venv/.bench: .venv/.test requirements/bench.txt
+	@echo "Installing the queues that the benchmarks compare with …"
+	@$(SYNC) requirements/bench.txt
+	@$(LINK)
+	@touch $@
 
 test-needs: .venv/.test
 	@sh requirements/test-needs.sh

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import finding, firing, pages
+from bench import dispatch, finding, firing, pages, paused
 from bench.support import machine, report, seed
 from tests.support import postgres
 
@@ -15,6 +15,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="follow-ups in the large database")
     parser.add_argument("--due", type=int, default=20_000, help="how many of them are due, for firing")
+    parser.add_argument("--executions", type=int, default=20_000, help="due executions, for dispatch")
+    parser.add_argument("--paused", type=int, default=1_000_000, help="due executions of a paused tenant")
     given = parser.parse_args()
     with postgres.server(durable=True) as server:
         seed(server, "large", rows=given.rows, due=given.due, contacts=given.due)
@@ -31,6 +33,8 @@ def main() -> int:
         results += finding.run(*urls)
         tiny = seed(server, "tiny", rows=1_000, due=100, contacts=400)
         results += pages.run(urls[0], tiny)
+        results += dispatch.run(server, due=given.executions)
+        results += paused.run(server, paused=given.paused)
         report(results, machine(server), RESULTS)
     return 0 if all(result.met for result in results) else 1
 

@@ -36,7 +36,7 @@ SEED = (
     """,
 )
 
-# Of one tenant: a rule that sets a label, and conversations with one execution of it due in each.
+# Of one tenant: a rule that sets a label, and conversations with executions due, the first of each current.
 EXECUTIONS = (
     """
     INSERT INTO tenant (key, name, timezone, features, created_at)
@@ -55,25 +55,34 @@ EXECUTIONS = (
     SELECT t.id, 'native', 'v-' || n, 'c-' || n, 'open', CAST(:now AS timestamptz) - interval '2 hours', '[]',
            '{}', false, 0, CAST(:now AS timestamptz) - interval '2 hours',
            CAST(:now AS timestamptz) - interval '2 hours'
-    FROM tenant t, generate_series(1, CAST(:rows AS int)) n WHERE t.key = :tenant
+    FROM tenant t, generate_series(1, CAST(:conversations AS int)) n WHERE t.key = :tenant
     """,
     """
     INSERT INTO execution (id, tenant_id, rule_id, conversation_id, episode_key, at_once, armed_version,
                            status, due_at, lapses_from, attempts, run, resumed, on_failure, needs_review,
                            created_at, updated_at, version)
-    SELECT md5('execution' || c.id)::uuid, c.tenant_id, md5('rule' || t.key)::uuid, c.id,
-           'status:' || CAST(extract(epoch FROM c.status_changed_at) * 1000000 AS bigint), false, 1,
+    SELECT md5('execution' || c.id || '-' || n)::uuid, c.tenant_id, md5('rule' || t.key)::uuid, c.id,
+           'status:' || CAST(extract(epoch FROM c.status_changed_at) * 1000000 AS bigint) - n, false, 1,
            'pending', c.status_changed_at + interval '1 hour', c.status_changed_at + interval '1 hour', 0, 0,
            false, 'continue', false, c.created_at, c.created_at, 1
-    FROM conversation c JOIN tenant t ON t.id = c.tenant_id WHERE t.key = :tenant
+    FROM conversation c JOIN tenant t ON t.id = c.tenant_id, generate_series(0, CAST(:more AS int)) n
+    WHERE t.key = :tenant
     """,
 )
 
 
-def fill_executions(session: Session, tenant: str, *, rows: int, enabled: bool, now: datetime) -> None:
-    """A tenant `tenant` with `rows` executions that have been due for an hour, paused unless `enabled`."""
+def fill_executions(
+    session: Session, tenant: str, *, conversations: int, each: int = 1, enabled: bool, now: datetime
+) -> None:
+    """A tenant, paused unless `enabled`, with `each` executions due for an hour in each conversation."""
     features = json.dumps({"delayed_automations": enabled})
-    values = {"tenant": tenant, "rows": rows, "features": features, "now": now}
+    values = {
+        "tenant": tenant,
+        "conversations": conversations,
+        "more": each - 1,
+        "features": features,
+        "now": now,
+    }
     _make(session, EXECUTIONS, values)
 
 

@@ -100,7 +100,7 @@ def test_no_file_names_a_machine_or_a_registry():
 
 
 def test_only_what_is_locked_with_a_hash_is_installed():
-    for name in ("bootstrap", "base", "test"):
+    for name in ("bootstrap", "base", "test", "bench"):
         lines = (ROOT / "requirements" / f"{name}.txt").read_text()
         pins = re.findall(r"^[a-z][\w.-]*(?:\[[\w,]+\])?==", lines, re.MULTILINE)
         blocks = re.split(r"^(?=[a-z])", lines, flags=re.MULTILINE)[1:]
