@@ -147,7 +147,7 @@ def test_metrics_ask_a_bounded_number_of_questions(database, tmp_path, serve):
     with app.app_context():
         event.listen(db.engine, "before_cursor_execute", lambda *args: seen.append(args[2]))
     app.test_client().get("/metrics")
-    assert len(seen) <= 40
+    assert len(seen) <= 48
 
 
 def test_metrics_are_refused_when_the_token_is_wrong(database, tmp_path, client):
