@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from sqlalchemy import (
     Boolean,
+    ColumnElement,
     ForeignKey,
     Index,
     Integer,
@@ -16,9 +17,9 @@ from sqlalchemy import (
     String,
     and_,
     delete,
-    or_,
     select,
     text,
+    tuple_,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -170,22 +171,20 @@ def forget(session: Session, tenant_id: int, customer: str | None) -> int:
 
     To be called before any conversation is locked: applying takes an event's lock before a conversation's.
     """
-    statement = delete(InboundEvent).where(InboundEvent.tenant_id == tenant_id)
-    if customer is not None:
-        theirs = (
-            select(Conversation.id)
-            .where(
-                Conversation.tenant_id == tenant_id,
-                Conversation.customer == customer,
-                Conversation.source == InboundEvent.source,
-                Conversation.external_id == InboundEvent.conversation,
-            )
-            .exists()
-        )
-        statement = statement.where(or_(InboundEvent.customer == customer, theirs))
-    gone = session.scalars(
-        statement.returning(InboundEvent.id), execution_options={"synchronize_session": False}
+    mine = InboundEvent.tenant_id == tenant_id
+    if customer is None:
+        return _gone(session, mine)
+    theirs = select(Conversation.source, Conversation.external_id).where(
+        Conversation.tenant_id == tenant_id, Conversation.customer == customer
     )
+    # One after the other, so that each is looked up by an index.
+    of_them = _gone(session, mine, InboundEvent.customer == customer)
+    return of_them + _gone(session, mine, tuple_(InboundEvent.source, InboundEvent.conversation).in_(theirs))
+
+
+def _gone(session: Session, *conditions: ColumnElement[bool]) -> int:
+    statement = delete(InboundEvent).where(*conditions).returning(InboundEvent.id)
+    gone = session.scalars(statement, execution_options={"synchronize_session": False})
     return len(gone.all())
 
 
