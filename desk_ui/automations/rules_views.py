@@ -131,12 +131,12 @@ class Line:
         return url_for("rules.show", tenant=g.tenant.key, rule_id=self.rule.id)
 
     @property
-    def states(self) -> list[State]:
-        return list(states(self.rule.id, self.counts))
+    def broken(self) -> bool:
+        return self.fault is not None and self.rule.active
 
     @property
-    def reaches_customers(self) -> bool:
-        return rule_words.reaches_customers(self.rule)
+    def states(self) -> list[State]:
+        return list(states(self.rule.id, self.counts))
 
     @property
     def refusal_to_switch(self) -> str | None:
@@ -156,7 +156,14 @@ class ListView:
 
     @cached_property
     def lines(self) -> list[Line]:
-        return [self._line(rule) for rule in self.page.rows]
+        """Those that can't run go first, since the heading speaks of them."""
+        return sorted(map(self._line, self.page.rows), key=lambda line: not line.broken)
+
+    @property
+    def order(self) -> str:
+        if any(line.broken for line in self.lines):
+            return _("those that can't run first, then the newest.")
+        return _("the newest first.")
 
     def _line(self, rule: AutomationRule) -> Line:
         fault = fault_of(rule, self.settings)
@@ -191,7 +198,7 @@ class ListView:
     @property
     def title(self) -> str:
         """The heading is the answer: what can't run, else what needs a person."""
-        broken = sum(1 for line in self.lines if line.fault and line.rule.active)
+        broken = sum(line.broken for line in self.lines)
         review = sum(line.counts.review or 0 for line in self.lines if line.counts)
         if broken:
             return ngettext("Rules: one can't run", "Rules: %(num)s can't run", broken)
