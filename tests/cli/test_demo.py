@@ -6,6 +6,8 @@ import pytest
 from sqlalchemy import func, select
 
 from models import audit, clock, declarations
+from models.automations.records import ActionRun, ActionState, Execution, Skip
+from models.automations.records import Status as Executing
 from models.deliveries import Delivery
 from models.demo import Size, fill
 from models.endpoints import WebhookEndpoint
@@ -69,3 +71,27 @@ def test_demo_makes_ten_thousand_rows_when_large(session, now):
     tenant = create_tenant(session, now=now)
     counts = fill(session, tenant, now=now, size=Size.LARGE)
     assert sum(counts.values()) >= 10_000
+
+
+@pytest.mark.slow
+def test_demo_shows_executions_in_every_state_with_their_events(desk, session):
+    desk.ok("demo")
+    assert states_of(session, Execution.status) == set(Executing)
+    assert states_of(session, Execution.skip_reason) >= {
+        Skip.EXPIRED,
+        Skip.EPISODE_MOVED,
+        Skip.CONDITIONS_CHANGED,
+        Skip.CANCELLED,
+        Skip.DROPPED,
+    }
+    assert states_of(session, ActionRun.state) == set(ActionState)
+    review = select(Execution.status).where(Execution.needs_review.is_(True))
+    assert set(session.scalars(review)) == {"executing", "executed"}
+    over = select(func.count()).where(Execution.status.in_(("executed", "skipped")))
+    told = select(func.count(func.distinct(audit.AuditEvent.resource_id))).where(
+        audit.AuditEvent.resource_type == "execution",
+        audit.AuditEvent.action.in_(
+            ("execution.executed", "execution.skipped", "execution.cancelled", "execution.dropped")
+        ),
+    )
+    assert session.scalars(told).one() == session.scalars(over).one()
