@@ -41,20 +41,23 @@ def assert_audit_matches(session: Session, tenant_id: int = 0) -> None:
 
 EXECUTION_EVENTS = """
     SELECT tenant_id, resource_id, detail FROM audit_event
-    WHERE resource_type = 'execution' AND result = 'success' ORDER BY id
+    WHERE resource_type = 'execution' AND result = 'success'
+    AND (:tenant_id = 0 OR tenant_id = :tenant_id) ORDER BY id
 """
+EXECUTIONS = "SELECT id, status FROM execution WHERE :tenant_id = 0 OR tenant_id = :tenant_id"
 # A worker takes one and lets it go again without an event, so that the two count as one state here.
 ARMED = {"pending": "armed", "processing": "armed"}
 
 
-def assert_executions_match(session: Session) -> None:
+def assert_executions_match(session: Session, tenant_id: int = 0) -> None:
     """Each execution's events lead from nothing to the state it has now; one that was freed has none."""
     chains: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
-    for _tenant, id, detail in session.execute(text(EXECUTION_EVENTS)):
+    of = {"tenant_id": tenant_id}
+    for _tenant, id, detail in session.execute(text(EXECUTION_EVENTS), of):
         told = json.loads(detail) if isinstance(detail, str) else detail
         if "to" in told:
             chains[str(UUID(id))].append(tuple(ARMED.get(told[end], told[end]) for end in ("from", "to")))
-    for id, status in session.execute(text("SELECT id, status FROM execution")):
+    for id, status in session.execute(text(EXECUTIONS), of):
         chain = chains[str(UUID(str(id)))]
         state = ARMED.get(status, status)
         assert chain and chain[0][0] is None, f"execution {id} is {state} and begins with {chain[:1]}"
