@@ -136,8 +136,16 @@ def measure_rival(name: str, url: str, jobs: int) -> float:
             return jobs / (time.perf_counter() - started)
         finally:
             for worker in workers:
-                worker.terminate()
-                worker.wait()
+                _ended(worker)
+
+
+def _ended(worker: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a worker that has no more to do."""
+    try:
+        worker.wait(20)
+    except subprocess.TimeoutExpired:
+        worker.kill()
+        worker.wait()
 
 
 @contextmanager
