@@ -19,8 +19,9 @@ from models.settings import Settings
 from models.sweeping import Counts
 from models.transactions import rollback
 
-# Of one job: what calls the outside may take half a minute for each call, and a job ten minutes.
-CHUNK = 100
+# Of one job: few enough that all workers share what calls the outside, half a minute for each call at worst.
+# Of a long backlog a larger part, since each job costs a process and a connection.
+CHUNK, MOST, PARTS = 100, 500, 40
 PREFIX = "executions-"
 
 log = structlog.get_logger(__name__)
@@ -67,8 +68,9 @@ def dispatch(connection: Connection, ids: Sequence[UUID]) -> int:
     """
     if any(id.startswith(PREFIX) for id in queues.queue("runs", connection).get_job_ids()):
         return 0
-    for start in range(0, len(ids), CHUNK):
-        part = ids[start : start + CHUNK]
+    size = min(max(CHUNK, len(ids) // PARTS), MOST)
+    for start in range(0, len(ids), size):
+        part = ids[start : start + size]
         job_id = f"{PREFIX}{part[0].hex}-{len(part)}"
         queues.enqueue(connection, "runs", queues.RUN_EXECUTIONS, *map(str, part), job_id=job_id)
     return len(ids)

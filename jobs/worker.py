@@ -1,5 +1,6 @@
 """A worker: takes the jobs of one queue, each in a process of its own, and outlives outages of Redis."""
 
+import gc
 import os
 import signal
 import threading
@@ -14,6 +15,7 @@ from rq.executions import Execution
 from rq.job import Job
 from rq.serializers import JSONSerializer
 from rq.worker import Worker
+from sqlalchemy.orm import configure_mappers
 
 from jobs import queues, runner, wake
 from jobs import redis as servers
@@ -85,6 +87,11 @@ def run(settings: Settings, queue_name: str, *, burst: bool = False) -> None:
     """
     wake.install()
     app = make_app(settings)
+    # Once for all jobs: each is a process forked from here, that would do it anew, and copy the memory that a
+    # collection of garbage looks through.
+    configure_mappers()
+    gc.collect()
+    gc.freeze()
     stop = threading.Event()
     log.info("worker started", queue=queue_name, pid=os.getpid())
     while not stop.is_set():

@@ -50,6 +50,16 @@ def rows_as_table(session: Session, name: str, columns: Mapping[str, Any], rows:
     return select(*extracted).select_from(each).subquery(name)
 
 
+def is_among(session: Session, attribute: Any, values: Sequence[Any]) -> ColumnElement[bool]:
+    """Whether the key column `attribute` is one of `values`; on PostgreSQL they go over as one parameter.
+
+    So the statement's text is the same for any number of them, and is compiled and planned once.
+    """
+    if is_sqlite(session):
+        return cast(ColumnElement[bool], attribute.in_(values))
+    return cast(ColumnElement[bool], attribute == any_(bindparam(None, list(values), ARRAY(attribute.type))))
+
+
 def one_of(session: Session, attribute: Any, values: Sequence[str]) -> ColumnElement[bool]:
     """Whether the text column `attribute` is one of `values`, which go over as one parameter."""
     if not is_sqlite(session):

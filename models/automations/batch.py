@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models import set_wise
+from models import bulk, set_wise
 from models.automations.judging import Facts
 from models.automations.records import ActionRun, AutomationRule, Execution, Status
 from models.conversations import Conversation
@@ -25,7 +25,9 @@ def lock(session: Session, ids: Sequence[UUID], *, token: UUID, status: Status) 
     """
     refs = session.execute(
         select(Execution.id, Execution.tenant_id, Execution.rule_id, Execution.conversation_id).where(
-            Execution.id.in_(ids), Execution.lock_token == token, Execution.status == status.value
+            bulk.is_among(session, Execution.id, ids),
+            Execution.lock_token == token,
+            Execution.status == status.value,
         )
     ).all()
     tenants = _held(session, Tenant, {row.tenant_id for row in refs}, shared=True)
@@ -34,7 +36,7 @@ def lock(session: Session, ids: Sequence[UUID], *, token: UUID, status: Status) 
     held = session.scalars(
         select(Execution)
         .where(
-            Execution.id.in_([row.id for row in refs]),
+            bulk.is_among(session, Execution.id, [row.id for row in refs]),
             Execution.lock_token == token,
             Execution.status == status.value,
         )
@@ -58,7 +60,7 @@ def _held(
     session: Session, model: type[Row], ids: Iterable[Any], *, shared: bool = False
 ) -> Mapping[Any, Row]:
     """The rows by id, locked in the order of their ids; `shared` keeps only those out that would write."""
-    query = select(model).where(model.id.in_(sorted(ids))).order_by(model.id)
+    query = select(model).where(bulk.is_among(session, model.id, sorted(ids))).order_by(model.id)
     query = query.with_for_update(read=shared).execution_options(populate_existing=True)
     return {row.id: row for row in session.scalars(query)}
 

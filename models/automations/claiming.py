@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from models import bulk
 from models.automations.records import Execution, Status
 from models.tenants import Feature, with_feature
 
@@ -103,7 +104,8 @@ def claim(session: Session, ids: Sequence[UUID], *, token: UUID, now: datetime) 
     no transition that the audit tells of.
     """
     open_now = or_(and_(Execution.status == Status.PENDING.value, Execution.next_at <= now), is_stale(now))
-    free = select(Execution.id).where(Execution.id.in_(ids), open_now).order_by(Execution.id)
+    among = bulk.is_among(session, Execution.id, ids)
+    free = select(Execution.id).where(among, open_now).order_by(Execution.id)
     taken = set(
         session.scalars(
             update(Execution)

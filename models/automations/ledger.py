@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models import set_wise
+from models import bulk, set_wise
 from models.automations import actions
 from models.automations.records import (
     UNSETTLED,
@@ -57,7 +57,7 @@ def of(session: Session, execution: Execution) -> list[ActionRun]:
 def of_many(session: Session, executions: Sequence[Execution]) -> Mapping[UUID, list[ActionRun]]:
     """The actions of the present runs, by execution."""
     runs = {one.id: one.run for one in executions}
-    query = select(ActionRun).where(ActionRun.execution_id.in_(list(runs)))
+    query = select(ActionRun).where(bulk.is_among(session, ActionRun.execution_id, list(runs)))
     found: dict[UUID, list[ActionRun]] = {id: [] for id in runs}
     for action in session.scalars(query.order_by(ActionRun.execution_id, ActionRun.position)):
         if action.run == runs[action.execution_id]:

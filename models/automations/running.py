@@ -25,7 +25,7 @@ from models.declarations import Declared
 from models.sweeping import Counts, backoff
 from models.transactions import commit, is_lost_race, rollback, savepoint
 
-CHUNK = 200
+CHUNK = 250
 # On SQLite a chunk keeps every other writer waiting.
 SQLITE_CHUNK = 50
 ATTEMPTS = 3
@@ -165,7 +165,7 @@ def divided(session: Session, ids: Sequence[UUID]) -> tuple[list[UUID], list[UUI
         select(Execution.id, Execution.resumed, AutomationRule.actions, Conversation.source)
         .outerjoin(AutomationRule, AutomationRule.id == Execution.rule_id)
         .outerjoin(Conversation, Conversation.id == Execution.conversation_id)
-        .where(Execution.id.in_(ids))
+        .where(bulk.is_among(session, Execution.id, ids))
     )
     found = {row.id: row for row in session.execute(query)}
     resumed = [id for id, row in found.items() if row.resumed]
