@@ -109,6 +109,7 @@ class Begun(NamedTuple):
 
     state: str
     native: bool
+    name: str
 
 
 # Columns of the tables, not of the mapped classes: rows of them need nothing of the mapper.
@@ -198,12 +199,12 @@ def begun(session: Session, rows: Sequence[Row]) -> dict[UUID, list[Begun]]:
     runs = {row.id: row.run for row in rows if row.run}
     if not runs:
         return {}
-    query = select(ActionRun.execution_id, ActionRun.run, ActionRun.state, ActionRun.native)
+    query = select(ActionRun.execution_id, ActionRun.run, ActionRun.state, ActionRun.native, ActionRun.name)
     query = query.where(ActionRun.execution_id.in_(list(runs)))
     found: dict[UUID, list[Begun]] = {}
-    for id, run, state, native in session.execute(query.order_by(ActionRun.execution_id, ActionRun.position)):
+    for id, run, *action in session.execute(query.order_by(ActionRun.execution_id, ActionRun.position)):
         if runs[id] == run:
-            found.setdefault(id, []).append(Begun(state, native))
+            found.setdefault(id, []).append(Begun(*action))
     return found
 
 

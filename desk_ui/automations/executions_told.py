@@ -11,6 +11,7 @@ from desk_ui.automations.executions_queries import Begun, Row, Scene
 from desk_ui.marks import Mark
 from desk_ui.translating import gettext as _
 from models.automations import refusals
+from models.automations.actions import CUSTOMER_FACING
 from models.automations.ledger import reads_as
 from models.automations.records import BY_OPERATOR, ActionState, Execution, Skip, Status
 
@@ -110,20 +111,26 @@ def _opens(row: Shown, scene: Scene) -> datetime | None:
     return row.not_before if row.not_before is not None and row.not_before > scene.now else None
 
 
-def aside(row: Row, scene: Scene) -> Markup | str:
-    """What is beside the time: what it waits for, or who acts next."""
+def aside(row: Row, scene: Scene, actions: Sequence[Begun] = ()) -> Markup | str:
+    """What is beside the time: what it waits for, or who acts next, or what may have gone out."""
     if row.status in (Status.PENDING, Status.PROCESSING):
         return _of_armed(row, scene)
-    if row.status == Status.EXECUTING:
-        if is_abandoned(row, scene.now):
-            return _("no machine goes on with it")
-        return _("its actions are being done")
     if row.status == Status.SKIPPED:
         by_person = row.skip_reason in BY_OPERATOR
         return _("by %(who)s", who=row.settled_by) if by_person and row.settled_by else ""
-    if row.needs_review:
-        return _("no machine tries it again")
+    abandoned = is_abandoned(row, scene.now)
+    if row.status == Status.EXECUTING and not abandoned:
+        return _("its actions are being done")
+    if row.needs_review or abandoned:
+        reached = any(may_have_reached(one, abandoned=abandoned) for one in actions)
+        return _("the customer may have it") if reached else _("no machine goes on with it")
     return _("settled by %(who)s", who=row.settled_by) if row.settled_by else ""
+
+
+def may_have_reached(action: Begun, *, abandoned: bool) -> bool:
+    """Whether the customer may have what the action sends, and nobody knows it."""
+    unknown = reads_as(action, abandoned=abandoned) is ActionState.UNKNOWN  # type: ignore[arg-type]
+    return unknown and action.name in CUSTOMER_FACING
 
 
 def _of_armed(row: Row, scene: Scene) -> Markup | str:

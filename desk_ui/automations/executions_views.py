@@ -147,7 +147,7 @@ class ListView(Listing[Filters, Row]):
             rule=rule_name(row),
             at=at,
             is_due=row.status == Status.PENDING and at <= self.scene.now,
-            aside=told.aside(row, self.scene),
+            aside=told.aside(row, self.scene, actions),
             why=told.why(row, actions, self.scene),
             called=called(row),
             url=url_for("executions.show", tenant=g.tenant.key, execution_id=row.id, list=self.query or None),

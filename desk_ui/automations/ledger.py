@@ -132,7 +132,7 @@ def _sentence(text: str) -> str:
 
 
 def is_seen_by_customer(name: str) -> bool:
-    return name in set(CUSTOMER_FACING)
+    return name in CUSTOMER_FACING
 
 
 def _text(run: ActionRun, sentence: str) -> str:

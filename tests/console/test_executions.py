@@ -31,6 +31,9 @@ def test_list_shows_an_execution_in_the_tabs_of_its_state_alone(made, lead, stat
     [
         ("abandoned", "1 of 3 actions done, 1 unknown, 1 waiting"),
         ("failed", "2 of 3 actions done, 1 failed"),
+        ("failed", "no machine goes on with it"),
+        ("unknown", "the customer may have it"),
+        ("abandoned", "the customer may have it"),
         ("unknown", "2 of 3 actions done, 1 unknown"),
         ("executed", "all 3 actions done"),
         ("running", "1 of 3 actions done, 1 begun, 1 waiting"),
