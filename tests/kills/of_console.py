@@ -70,6 +70,36 @@ SCENARIOS: dict[str, Scenario] = {
         person_and(Setting.booked),
         repeats=False,
     ),
+    "console.executions.cancel": Scenario(
+        asked_at("/acme/executions/{id}/cancellation"),
+        plus(audit=1),
+        person_and(lambda setting: setting.execution("waiting")),
+        repeats=False,
+    ),
+    "console.executions.reclaim": Scenario(
+        asked_at("/acme/executions/{id}/reclaim"),
+        plus(audit=1),
+        person_and(lambda setting: setting.execution("stale")),
+        repeats=False,
+    ),
+    "console.executions.settle": Scenario(
+        ["ask", "{link}", "/acme/executions/{id}/settlement", ["unknown.1", "done"]],
+        plus(audit=1, outbox=1, action_event=2),
+        person_and(lambda setting: setting.execution("abandoned")),
+        repeats=False,
+    ),
+    "console.executions.drop": Scenario(
+        asked_at("/acme/executions/{id}/drop"),
+        plus(audit=1, action_event=1),
+        person_and(lambda setting: setting.execution("abandoned")),
+        repeats=False,
+    ),
+    "console.executions.rearm": Scenario(
+        asked_at("/acme/executions/{id}/rearming", reason="go on"),
+        plus(audit=1, action_event=1),
+        person_and(lambda setting: setting.execution("abandoned")),
+        repeats=False,
+    ),
     "console.deliveries.rearm": Scenario(
         asked_at("/acme/deliveries/{id}/rearming", reason="it is back"),
         plus(delivery__dead=-1, delivery__pending=1, delivery_event=1),

@@ -24,6 +24,7 @@ from tests.bulk.working import rows_of
 from tests.support.create import API, create_followup
 from tests.support.declare import declared
 from tests.support.deliver import create_delivery, create_endpoint
+from tests.support.executions import create_execution
 
 HOUR = timedelta(hours=1)
 PASSWORD = "a long password for a test"
@@ -93,6 +94,9 @@ class Setting:
         made = rules.create(self.session, self.tenant, given, actor=API, now=self.now)
         self.commit()
         return str(made.id)
+
+    def execution(self, state: str) -> str:
+        return str(create_execution(self.session, self.tenant, state, now=self.now))
 
     def endpoint(self) -> str:
         made, _secret = endpoints.add(
