@@ -215,6 +215,25 @@ def test_a_row_that_a_newer_message_armed_anew_is_not_run_by_its_slow_worker(wor
     assert (world.row().status, world.row().due_at, world.sent()) == ("pending", at(80), [])
 
 
+@pytest.mark.parametrize(("stands_at", "sent"), [(CLAIMED, 0), (JUDGED, 3)])
+def test_a_reply_is_seen_when_it_came_before_the_judge(world, slow, stands_at, sent):
+    world.rule(**CHASE, actions=NATIVE)
+    world.say("out", 1, -60)
+    worker = slow(clock=stands_at)
+    world.say("in", 2, 1)
+    worker.end(2)
+    assert len(world.sent()) == sent
+    assert world.row().skip_reason == ("episode_moved" if stands_at == CLAIMED else None)
+
+
+def test_a_row_waits_when_its_tenant_is_switched_off_before_the_judge(world, slow):
+    armed(world, actions=HOOKS)
+    worker = slow(clock=CLAIMED)
+    world.switch(False, at(1))
+    assert worker.end(2).own["waiting"] == 1
+    assert (world.row().status, world.row().lock_token, calls(world)) == ("pending", None, [0, 0, 0])
+
+
 def test_a_row_whose_rule_was_changed_is_not_run_by_its_slow_worker(world, slow):
     rule = armed(world, actions=HOOKS)
     worker = slow(clock=CLAIMED)

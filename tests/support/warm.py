@@ -6,7 +6,14 @@ from desk_ui import create_app
 from desk_ui.cli import COMMANDS
 from models.settings import from_env
 
-ACTS = ("tests.jobs.acts", "tests.jobs.own_processes", "tests.kills.acts", "tests.races.acts")
+ACTS = (
+    "tests.automations.acts",
+    "tests.jobs.acts",
+    "tests.jobs.own_processes",
+    "tests.kills.acts",
+    "tests.races.acts",
+    "tests.races.executions",
+)
 PROCESSES = ("desk_ui.serving", "jobs.scheduler", "jobs.worker")
 
 for name in (*ACTS, *PROCESSES, *(where.partition(":")[0] for where in COMMANDS.values())):
