@@ -49,6 +49,15 @@ def test_trial_finds_the_conversation_among_the_latest(desk, acme, lead):
     assert "On conversation talk-1" in picked.text
 
 
+def test_trial_finds_no_conversation_of_another_tenant_by_its_number(desk, acme, lead):
+    rule = made(desk, acme)
+    talk(desk, desk.tenant("other"), "theirs")
+    number = desk.tell(lambda session: session.scalars(select(Conversation.id)).one())
+    page = lead.open(f"{RULES}/{rule.id}/trial?pick={number}")
+    assert page.status == 404
+    assert "Choose a conversation, or give its id." in page.text
+
+
 @pytest.mark.parametrize("named", ["conversation=theirs", "conversation=%00", "pick=999", "pick=x", "pick=²"])
 def test_trial_says_so_when_there_is_no_such_conversation(desk, acme, lead, named):
     rule = made(desk, acme)

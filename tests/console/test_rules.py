@@ -147,6 +147,21 @@ def test_switching_is_refused_when_it_is_so_already_or_the_rule_moved(desk, acme
     assert [event.result for event in desk.audit("rule.changed")] == ["success", "refused"]
 
 
+@pytest.mark.parametrize("act", ["switching", "deletion"])
+def test_rule_stays_as_it_is_when_it_is_another_one_than_was_asked_about(desk, acme, lead, act):
+    rule = made(desk, acme)
+    form = lead.open(f"{RULES}/{rule.id}/{act}").form(f"/{act}")
+    desk.tell(
+        lambda session: rules.change(
+            session, acme, rule.id, {"name": "Theirs"}, actor=SETTER_UP, now=clock.now()
+        )
+    )
+    answer = lead.press(form)
+    assert answer.status == 409
+    assert "Rule changed just now by tests, so nothing was done." in answer.text
+    assert stored(desk, rule).active
+
+
 def test_switching_on_is_off_while_the_rule_can_not_be_used(desk, acme, lead):
     rule = made(desk, acme, active=False)
 
