@@ -171,7 +171,7 @@ def _wait(url: str, executed: int) -> None:
             row = connection.execute(query).fetchone()
             return row is not None and row[0] >= executed
 
-        eventually(there, within=120, every=0.05, what=f"{executed} executions are executed")
+        eventually(there, within=300, every=0.05, what=f"{executed} executions are executed")
 
 
 def compare(our_url: str, url: str, jobs: int) -> str:
