@@ -89,6 +89,22 @@ def test_the_rest_is_done_once_when_it_is_rearmed_from_a_slow_worker(world, slow
     assert late(world) == ANSWERED
 
 
+def test_a_slow_worker_writes_nothing_when_another_does_the_rest_at_that_moment(world, slow):
+    """Both take it for executing: the token alone says whose it is."""
+    armed(world, actions=HOOKS)
+    first = slow(calls={0})
+    world.act("rearm", world.row(), now=at(20))
+    second = slow(calls={0}, minutes=20)
+    assert stands(world) == ("executing", ["unknown", "started", "waiting"], False)
+    assert first.end().own["lost"] == 1
+    assert stands(world) == ("executing", ["unknown", "started", "waiting"], False)
+    assert calls(world) == [1, 1, 0]
+    assert second.end().own["executed"] == 1
+    assert stands(world) == ("executed", ["unknown", "done", "done"], True)
+    assert calls(world) == [1, 1, 1]
+    assert late(world) == ANSWERED
+
+
 def test_an_unknown_action_is_had_twice_only_when_a_person_ticked_it(world, slow):
     armed(world, actions=HOOKS)
     worker = slow(calls={0})
