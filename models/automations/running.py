@@ -75,8 +75,7 @@ class Worker:
                 break
             token = uuid4()
             for running_id in self._begun([id], token):
-                one = Alone(self.session, running_id, token, self.declared, self.clock, self.perform)
-                self._count([one.run()])
+                self._do_alone(running_id, token)
         return self.counts
 
     def _begun(self, ids: Sequence[UUID], token: UUID) -> list[UUID]:
@@ -137,6 +136,19 @@ class Worker:
         if not ids:
             return []
         return [*together.act(self.session, ids, token=token, now=self.clock())]
+
+    def _do_alone(self, id: UUID, token: UUID) -> None:
+        """What raises in the midst of its actions is left to a person, as if its worker had died; the others
+        go on."""
+        try:
+            one = Alone(self.session, id, token, self.declared, self.clock, self.perform)
+            self._count([one.run()])
+        except Exception as error:  # noqa: BLE001
+            rollback(self.session)
+            tenant_id = self.session.scalar(select(Execution.tenant_id).where(Execution.id == id))
+            rollback(self.session)
+            if tenant_id is not None:
+                self.counts.failed(tenant_id, str(id), error)
 
     def _count(self, statuses: Iterable[Status | None]) -> None:
         for status in statuses:

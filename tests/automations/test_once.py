@@ -8,6 +8,7 @@ import pytest
 from models.automations import upkeep
 from models.automations.outside import Came
 from models.automations.refusals import refusal_to_rearm
+from models.automations.running import Worker
 from models.declarations import Declared
 from models.transactions import rollback
 from tests.automations.test_episodes import AWAITING, CHASE
@@ -114,3 +115,22 @@ def test_a_cancelled_wait_for_quiet_may_be_rearmed_whatever_ran_before(world, ru
     world.act("rearm", row, now=at(120))
     world.sweep(at(120))
     assert len(world.sent()) == runs + 1
+
+
+def test_a_run_that_raises_is_left_to_a_person_and_stops_no_other(world):
+    armed(world, actions=[WEBHOOK, SEND])
+    armed(world, called="v-2", actions=[WEBHOOK, SEND])
+    first = world.due(T0)[0]
+
+    def broken(errand):
+        if errand.execution_id == str(first):
+            raise RuntimeError("a fault of ours")
+        return world.outside(errand)
+
+    counts = Worker(world.session, world.declared, lambda: T0, broken).work(world.due(T0))
+    assert (counts.errors, counts.own["executed"]) == (1, len(world.rows()) - 1)
+    [fault] = counts.faults
+    assert (fault["tenant_id"], fault["row"]) == (world.tenant.id, str(first))
+    world.sweep(at(16))
+    [row] = [row for row in world.rows() if row.id == first]
+    assert (row.status, row.needs_review, world.states(row)) == ("executing", True, ["started", "waiting"])
