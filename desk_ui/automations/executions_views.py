@@ -183,7 +183,9 @@ class ListView(Listing[Filters, Row]):
                 line.mark,
                 line.at,
                 line.is_due,
-                line.aside,
+                # That the next run takes it is shown, and when that comes is for the script to go on with.
+                "" if isinstance(line.aside, Markup) else line.aside,
+                isinstance(line.aside, Markup),
                 line.why,
                 line.rule,
                 self.scene.zone,

@@ -9,11 +9,15 @@ from sqlalchemy import select
 
 from jobs.schedule import SWEEPS
 from models import clock, demo, operators
+from models.automations.records import Execution
+from models.conversations import Conversation
+from models.demo_automations import ABANDONED
 from models.followups.records import FollowUp, Status
 from tests.browser.served import NARROW, SETTER_UP, WIDE
 from tests.browser.test_accessibility import settled
 from tests.support.create import create_followup, create_good_run
 from tests.support.deliver import create_each_state
+from tests.support.executions import create_execution, create_rule
 from tests.support.sweeping import create_day
 
 pytestmark = pytest.mark.slow
@@ -41,6 +45,9 @@ def filled(desk):
 
     desk.tell(book)
     desk.tell(lambda session: create_day(session, tenant, now=clock.now()))
+    rule = desk.tell(lambda session: create_rule(session, tenant, now=clock.now()))
+    for _number in range(45):
+        desk.tell(lambda session: create_execution(session, tenant, now=clock.now(), rule=rule))
 
     def run(session):
         # One that became late between a page and what comes after it would be told so at another width.
@@ -66,6 +73,11 @@ def pages(desk, tenant):
 
     tabs = [f"followups?tab={tab}" for tab in ("overdue", "blocked", "fired", "cancelled")]
     asked = f"followups/{one(Status.BLOCKED)}/rearming"
+    talk = select(Conversation.id).where(
+        Conversation.tenant_id == tenant.id, Conversation.external_id == ABANDONED
+    )
+    abandoned = select(Execution.id).where(Execution.conversation_id == talk.scalar_subquery())
+    run = f"executions/{desk.tell(lambda session: session.scalars(abandoned).one())}"
     return [
         *(
             "",
@@ -76,6 +88,7 @@ def pages(desk, tenant):
             "agents",
             "agents/store-support",
         ),
+        *("executions", "executions?tab=waiting", run, f"{run}/settlement", f"{run}/rearming"),
         *("deliveries?tab=delivered", "deliveries?tab=dead", "endpoints", "sweeps", "sweeps/fire_followups"),
         *("audit", "bulk", "settings", "settings/tokens"),
     ]

@@ -1,6 +1,7 @@
 """The list of executions: what rules armed, how far it came, and who acts next."""
 
 import csv
+import dataclasses
 import io
 import json
 from datetime import timedelta
@@ -193,3 +194,19 @@ def test_export_holds_the_filtered_rows_and_nothing_that_was_said(made, lead, ki
         "executing",
     )
     assert "my secret" not in text
+
+
+def test_refresh_is_304_when_only_the_time_of_the_next_run_changed(app, made, lead):
+    made("due")
+    made("stale")
+    for tab in ("waiting", "stale"):
+        page = lead.open(f"{LIST}?tab={tab}")
+        assert "the next run, " in page.text
+        sign = page.html.partition('data-sign="')[2].partition('"')[0]
+        _read_at, found = app.extensions["desk_sweep_lines"]
+        later = [
+            dataclasses.replace(one, next_due_at=one.next_due_at + timedelta(minutes=1)) for one in found
+        ]
+        app.extensions["desk_sweep_lines"] = (clock.now(), later)
+        headers = {"HX-Request": "true", "If-None-Match": f'W/"{sign}"'}
+        assert lead.client.get(f"{LIST}?tab={tab}", headers=headers).status_code == 304
