@@ -33,6 +33,7 @@ TOGETHER = ("executions.act",)
 OF_END = ("executions.finish",)
 BESIDE = (
     "executions.abandon",
+    "executions.free",
     "executions.nothing_to_call",
     "executions.purge",
     "executions.record_late",
@@ -241,6 +242,18 @@ def test_a_purge_goes_on_when_killed(desk_of, kill, side):
     desk_of.sweep(long_after)
     assert desk_of.world.rows() == []
     assert desk_of.got() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_what_is_outdated_is_freed_and_never_run_when_killed(desk_of, kill, side):
+    """Armed under an older version of its rule, as what a change of the rule left over."""
+    row = desk_of.armed("native")
+    desk_of.world.set(row, armed_version=row.armed_version - 1)
+    kill(f"executions.free:{side}")
+    assert len(desk_of.world.rows()) == (1 if side == "before" else 0)
+    desk_of.sweep(0)
+    assert desk_of.world.rows() == []
+    assert desk_of.got() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -109,6 +109,10 @@ def ask(link: str, path: str, *typed: list[str]) -> None:
     print(pages.ask_and_press(link, path, **dict(typed)))  # noqa: T201
 
 
+def fill(link: str, path: str, *typed: list[str]) -> None:
+    print(pages.fill_and_press(link, path, **dict(typed)))  # noqa: T201
+
+
 def up_link() -> None:
     """The link that `desk up` prints, without all that `desk up` runs."""
     print(_first_link("http://127.0.0.1:1"))  # noqa: T201
@@ -119,6 +123,7 @@ KINDS: dict[str, Callable[..., None]] = {
     "api": api,
     "page": page,
     "ask": ask,
+    "fill": fill,
     "up_link": up_link,
     "desk": lambda *arguments: cli.main(arguments),
 }

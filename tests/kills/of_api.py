@@ -3,10 +3,15 @@
 from tests.kills.scenario import (
     BOOKING,
     CANCELLED,
+    DROPPED,
     ENDPOINT,
     LINES,
     OUTCOME,
+    REARMED,
+    RECLAIMED,
     RULE,
+    SETTLED,
+    SKIPPED,
     STOP,
     Scenario,
     by_api,
@@ -142,6 +147,36 @@ SCENARIOS: dict[str, Scenario] = {
         by_api("DELETE", "/rules/{id}", key=None),
         plus(automation_rule=-1, audit=1),
         with_id(Setting.rule),
+    ),
+    "api.conversations.put": Scenario(
+        by_api("PUT", "/conversations/v-1", {"status": "open"}, key=None),
+        plus(conversation=1, execution__pending=1, audit=1),
+        with_id(Setting.rule_on_updates),
+    ),
+    "api.executions.cancel": Scenario(
+        by_api("POST", "/executions/{id}/cancel", {}),
+        {**SKIPPED, "kept_answer": 1},
+        with_id(lambda setting: setting.execution("waiting")),
+    ),
+    "api.executions.reclaim": Scenario(
+        by_api("POST", "/executions/{id}/reclaim", {}),
+        {**RECLAIMED, "kept_answer": 1},
+        with_id(lambda setting: setting.execution("stale")),
+    ),
+    "api.executions.settle": Scenario(
+        by_api("POST", "/executions/{id}/settle", {"unknown": {"1": "done"}}),
+        {**SETTLED, "kept_answer": 1},
+        with_id(lambda setting: setting.execution("abandoned")),
+    ),
+    "api.executions.drop": Scenario(
+        by_api("POST", "/executions/{id}/drop", {}),
+        {**DROPPED, "kept_answer": 1},
+        with_id(lambda setting: setting.execution("abandoned")),
+    ),
+    "api.executions.rearm": Scenario(
+        by_api("POST", "/executions/{id}/rearm", {}),
+        {**REARMED, "kept_answer": 1},
+        with_id(lambda setting: setting.execution("abandoned")),
     ),
     "api.sweeps.run": Scenario(
         by_api("POST", "/sweeps/fire_followups/run"),

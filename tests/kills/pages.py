@@ -2,7 +2,8 @@
 
 from desk_ui import create_app
 from models.settings import settings
-from tests.console.visiting import Visitor
+from tests.console.filled import inputs
+from tests.console.visiting import Form, Visitor
 from tests.support.devices import Device
 
 
@@ -56,6 +57,13 @@ def ask_and_press(link: str, path: str, **typed: str) -> int:
     visitor = _visitor()
     visitor.press(visitor.open(link).form(link))
     return visitor.press(visitor.open(path).form(path.partition("?")[0]), **typed).status
+
+
+def fill_and_press(link: str, path: str, **typed: str) -> int:
+    """The form on the page at `path` that is sent there, all that stands in it sent along."""
+    visitor = _visitor()
+    visitor.press(visitor.open(link).form(link))
+    return visitor.press(Form("post", path, inputs(visitor.open(path).html, path).fields), **typed).status
 
 
 def press_at(link: str, path: str, ending: str) -> int:

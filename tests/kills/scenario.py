@@ -215,6 +215,17 @@ OUTCOME = {
 RULE = {"name": "n", "event": "message_created", "actions": [{"name": "mute_conversation"}]}
 ENDPOINT = {"url": "https://hooks.example/x", "event_types": ["*"]}
 CANCELLED = plus(follow_up__pending=-1, follow_up__cancelled=1, audit=1, outbox=1)
+# An execution that waits, one whose worker is silent, and runs that were abandoned in the second of three.
+SKIPPED = plus(execution__pending=-1, execution__skipped=1, audit=1)
+FREED = plus(execution__pending=-1, audit=1)
+RECLAIMED = plus(execution__processing=-1, execution__pending=1, audit=1)
+SETTLED = {
+    **plus(execution__executing=-1, execution__executed=1, audit=1, outbox=1),
+    **plus(action_run__started=-1, action_run__done=1, action_event=2),
+}
+UNKNOWN = plus(action_run__started=-1, action_run__unknown=1, action_event=1)
+DROPPED = {**plus(execution__executing=-1, execution__skipped=1, audit=1), **UNKNOWN}
+REARMED = {**plus(execution__executing=-1, execution__processing=1, audit=1), **UNKNOWN}
 
 FIRED = {
     **plus(follow_up__pending=-3, follow_up__fired=3, agent_task__queued=3, audit=3, outbox=6),

@@ -25,6 +25,7 @@ from tests.support.create import API, create_followup
 from tests.support.declare import declared
 from tests.support.deliver import create_delivery, create_endpoint
 from tests.support.executions import create_execution
+from tests.support.executions import create_rule as create_delayed_rule
 
 HOUR = timedelta(hours=1)
 PASSWORD = "a long password for a test"
@@ -97,6 +98,16 @@ class Setting:
 
     def execution(self, state: str) -> str:
         return str(create_execution(self.session, self.tenant, state, now=self.now))
+
+    def rule_with_one_waiting(self, **given: Any) -> str:
+        rule = create_delayed_rule(self.session, self.tenant, now=self.now, **given)
+        create_execution(self.session, self.tenant, "waiting", now=self.now, rule=rule)
+        return str(rule.id)
+
+    def rule_on_updates(self) -> str:
+        """It waits for two hours on each conversation whose status changes."""
+        given = {"event": "conversation_updated", "conditions": []}
+        return str(create_delayed_rule(self.session, self.tenant, now=self.now, **given).id)
 
     def endpoint(self) -> str:
         made, _secret = endpoints.add(

@@ -35,6 +35,8 @@ STATUS = {
     "sweep_slot": "state",
     "bulk_operation": "state",
     "bulk_item": "state",
+    "execution": "status",
+    "action_run": "state",
 }
 DECLARED = """
 [agents.store-support.followup]
