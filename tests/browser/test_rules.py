@@ -92,7 +92,7 @@ def test_rule_is_built_tried_and_switched_on_and_off(desk, ruled, open_page, scr
         if not scripts:
             editor.row("c", 1).get_by_role("button", name="Fit the inputs").click()
             editor.has_focus("c1-operator")
-        page.locator("#c1-values").fill("7")
+        page.locator("textarea#c1-values").fill("7")
         page.locator("#a0-lines").fill("late")
         editor.press("Add an action")
         editor.has_focus("a1-name")
@@ -143,6 +143,22 @@ def test_faults_stand_at_their_inputs_and_the_first_has_the_focus(desk, ruled, o
         expect(page.locator("#delay-fault")).to_contain_text("whole minutes")
         expect(page.locator("#a0-lines-fault")).to_contain_text("Must not be blank.")
         expect(page.get_by_label("What it is for")).to_have_value("Kept.")
+
+
+def test_what_is_typed_while_the_form_is_drawn_anew_is_kept(desk, ruled, open_page):
+    with open_page() as page:
+        desk.sign_in(page, "lead@ruled.test")
+        editor = Editor(page, desk.url).open()
+        held = []
+        page.route("**/rules/draft", lambda route: held.append(route))
+        with page.expect_request("**/rules/draft"):
+            editor.press("Add a condition")
+        page.get_by_label("Name", exact=True).fill("Typed meanwhile")
+        page.locator("[name='c0.values.outgoing']").check()
+        held[0].continue_()
+        editor.has_focus("c1-attribute")
+        expect(page.get_by_label("Name", exact=True)).to_have_value("Typed meanwhile")
+        expect(page.locator("[name='c0.values.outgoing']")).to_be_checked()
 
 
 @SCRIPTS
