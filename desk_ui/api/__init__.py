@@ -23,7 +23,7 @@ from desk_ui.api import (
     tenants,
 )
 from desk_ui.api.operations import blueprint, unavailable
-from desk_ui.api.paths import AnythingConverter
+from desk_ui.api.paths import AnythingConverter, ConversationConverter
 
 # Importing an area declares its calls.
 AREAS = (
@@ -47,6 +47,7 @@ AREAS = (
 def register(app: Flask) -> None:
     """Add the API, its documents and the pages about problems to `app`."""
     app.url_map.converters["anything"] = AnythingConverter
+    app.url_map.converters["conversation"] = ConversationConverter
     limits.register(app)
     problems.register(app)
     app.register_blueprint(blueprint)

@@ -122,7 +122,7 @@ def show(conversation: Conversation) -> ConversationShown:
 @operation(
     "conversations.put",
     "PUT",
-    "/conversations/<anything:external_id>",
+    "/conversations/<conversation:external_id>",
     scope="ingest",
     body=ConversationGiven,
     answers={201: ConversationShown, 200: ConversationShown},
@@ -131,7 +131,8 @@ def show(conversation: Conversation) -> ConversationShown:
 def put(call: Call, external_id: str) -> Reply:
     """Say how a conversation stands, and let the rules hear of what changed. An unknown one is made.
 
-    A changed `status` without `status_changed_at` takes `updated_at`, else now.
+    A changed `status` without `status_changed_at` takes `updated_at`, else now. An id that ends in
+    `/messages` answers 405: at that address messages are listed.
     """
     given: ConversationGiven = call.body
     values = {name: getattr(given, name) for name in given.model_fields_set}
@@ -154,7 +155,7 @@ _NULLABLE = frozenset(
 @operation(
     "conversations.get",
     "GET",
-    "/conversations/<anything:external_id>",
+    "/conversations/<conversation:external_id>",
     scope="read",
     answers={200: ConversationShown},
 )

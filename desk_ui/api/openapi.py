@@ -19,7 +19,7 @@ from models.tokens import Scope
 
 REF = "#/components/schemas/{model}"
 Mode = Literal["validation", "serialization"]
-_PARAMETER = re.compile(r"<(?:anything:)?(\w+)>")
+_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _ABOUT = {
     Scope.READ: "all GETs",
     Scope.INGEST: "what comes in: bookings, messages, outcomes, task reports",
@@ -140,7 +140,7 @@ def _parameters(declared: Operation, query: dict[str, Any]) -> Iterator[dict[str
             "name": idempotency.FIELD,
             "in": "header",
             "required": False,
-            "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+            "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]*[!-~][ -~]*$"},
             "description": "Sent again with the same body, the call answers the same and does nothing again.",
         }
 

@@ -19,6 +19,12 @@ class AnythingConverter(BaseConverter):
     part_isolating = False
 
 
+class ConversationConverter(AnythingConverter):
+    """A conversation's id, but none that ends in `/messages`: at that address its messages are listed."""
+
+    regex = r"(?![\s\S]*/messages\Z)[\s\S]+"
+
+
 def as_uuid(value: str, what: str) -> UUID:
     """The id in its usual form. Raises `NotFound` for anything else, as for an id that nobody has."""
     try:

@@ -173,6 +173,9 @@ def test_unknown_address_answers_404_as_a_problem(api, method, path):
         ("PUT", "/tenant", {"GET", "HEAD", "OPTIONS", "PATCH"}),
         ("GET", "/outcomes", {"OPTIONS", "POST"}),
         ("TRACE", "/tasks", {"GET", "HEAD", "OPTIONS"}),
+        # Ids may hold slashes, but this address is the messages'.
+        ("PUT", "/conversations/v-1/messages", {"GET", "HEAD", "OPTIONS"}),
+        ("PUT", "/conversations/v/1%2Fmessages", {"GET", "HEAD", "OPTIONS"}),
     ],
 )
 def test_wrong_method_answers_405_with_allow(api, method, path, allowed):

@@ -73,7 +73,7 @@ def path_of(operation, values):
         name = match[1]
         return values.get(area if name == "id" else name, str(UUID(int=7)))
 
-    return re.sub(r"<(?:anything:)?(\w+)>", fill, operation.path)
+    return re.sub(r"<(?:\w+:)?(\w+)>", fill, operation.path)
 
 
 def test_every_route_of_the_api_declares_its_scope(app):
