@@ -215,8 +215,8 @@ class _Story(Telling):
         for action in runs:
             began = at + action.position * SECOND
             if action.position == dies_at:
-                action.state, action.started_at = ActionState.STARTED.value, began
-                facts.execution.locked_at = began
+                ledger.start(action, began)
+                settling.go_on(self.session, facts.execution, now=began)
                 return
             if action.native:
                 together.do_native(self.session, facts, action, began)
@@ -260,5 +260,5 @@ class _Story(Telling):
 
 def _record(action: ActionRun, came: Came, at: datetime) -> None:
     """What came of an action outside, which the story never calls."""
-    action.state, action.receipt, action.error = came.state.value, came.receipt, came.error
-    action.started_at, action.finished_at = at, at + SECOND
+    ledger.start(action, at)
+    ledger.end(action, came.state, at + SECOND, receipt=came.receipt, error=came.error)
