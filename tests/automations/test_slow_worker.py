@@ -78,7 +78,9 @@ def test_the_rest_is_done_once_when_it_is_rearmed_from_a_slow_worker(world, slow
     worker = slow(calls={0})
     world.sweep(at(20))
     assert stands(world) == ("executing", ["started", "waiting", "waiting"], True)
+    token = world.row().lock_token
     world.act("rearm", world.row(), now=at(20))
+    assert world.row().lock_token not in (None, token)
     if first == "the run":
         world.sweep(at(20))
     counts = worker.end()
@@ -248,6 +250,21 @@ def test_a_row_waits_when_its_tenant_is_switched_off_before_the_judge(world, slo
     world.switch(False, at(1))
     assert worker.end(2).own["waiting"] == 1
     assert (world.row().status, world.row().lock_token, calls(world)) == ("pending", None, [0, 0, 0])
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_what_began_is_not_armed_anew_by_a_newer_message(world, slow, settled):
+    """Though none of its actions was begun: one run for each episode."""
+    world.rule(**CHASE, actions=NATIVE)
+    world.say("out", 1, -60)
+    worker = slow(clock=JUDGED)
+    if settled:
+        world.act("settle", world.row(), {}, now=at(20))
+    world.say("out", 2, 21)
+    assert (world.row().status, world.row().message_seq) == ("executed" if settled else "executing", 1)
+    worker.end(22)
+    assert len(world.sent()) == (0 if settled else 3)
+    assert world.row().status == "executed"
 
 
 def test_a_row_whose_rule_was_changed_is_not_run_by_its_slow_worker(world, slow):

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from jobs.app import make_app
 from models import intake, tenants
-from models.automations import operating, rearming, resuming, rules
+from models.automations import operating, rearming, resuming, rules, upkeep
 from models.automations.outside import Came, Errand
 from models.automations.running import Worker
 from models.base import db
@@ -111,6 +111,10 @@ def arm(session: Session, tenant: Tenant, called: list[str]) -> int:
     return len(called)
 
 
+def mark(session: Session, _tenant: Tenant, minutes: float) -> int:
+    return upkeep.mark_abandoned(session, now=at(minutes), limit=1_000)
+
+
 ACTS: dict[str, Callable[[Session, Tenant, Any], Any]] = {
     "work": work,
     "reply": reply,
@@ -119,6 +123,7 @@ ACTS: dict[str, Callable[[Session, Tenant, Any], Any]] = {
     "cancel": cancel,
     "rearm": rearm,
     "arm": arm,
+    "mark": mark,
 }
 
 

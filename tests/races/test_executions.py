@@ -173,10 +173,23 @@ def test_the_rest_is_rearmed_once_when_two_people_do_it_and_workers_run(world, r
     assert len(world.sent()) == len(MANY)
 
 
-def begun(world: World) -> None:
+def test_the_sweep_and_a_worker_lock_conversations_in_one_order(world, race, work):
+    """What was abandoned in the conversations came so in another order than theirs."""
+    world.rule(**CHASE, actions=[SEND], execution_delay=80)
+    chases(world, [SEND])
+    begun(world, marked=False)
+    for number, row in enumerate(row for row in world.rows() if row.status == "executing"):
+        world.set(row, locked_at=at(-number))
+    marked, counts = race(("mark", 20), work(20))
+    assert (marked, counts["executed"], counts["errors"]) == (len(MANY), len(MANY), 0)
+
+
+def begun(world: World, *, marked: bool = True) -> None:
     """Begin each, as a worker does that dies right before its first action, and let the sweep say so."""
     worker, token = world.worker(at(0)), world.rows()[0].id
     assert len(worker._begun(world.due(at(0)), token)) == len(MANY)
+    if not marked:
+        return
     world.sweep(at(16))
     assert {row.needs_review for row in world.rows()} == {True}
     rollback(world.session)
