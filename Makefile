@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@echo "make run          install, then run everything on this machine, with demo data on an empty database"
 	@echo "make test         every test: both databases, Redis, Chromium (a quarter of an hour on two cores)"
-	@echo "make soak         the schedule under an outage of Redis, and the tests of the torture"
+	@echo "make soak         the schedule under an outage of Redis, 1,000 conversations of a Chatwoot, the torture's tests"
 	@echo "make test-fast    the tests that need neither browser, processes nor PostgreSQL (under a minute)"
 	@echo "make lint types   style, imports, templates; static types"
 	@echo "make torture      all processes under load, killed at random for 5 minutes; then everything is checked"
@@ -32,9 +32,10 @@ run: .venv/.base
 test: .venv/.test test-needs
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --ignore tests/soak --ignore tests/torture
 
-# The schedule under an outage of Redis, and the torture's own tests: minutes each, and apart from what each change runs.
+# The schedule under an outage of Redis, the torture's own tests, and as many conversations as a Chatwoot has in a day:
+# minutes each, and apart from what each change runs.
 soak: .venv/.test test-needs
-	$(BIN)/python -m pytest -q -s -n 2 tests/soak tests/torture
+	DESK_TEST_CONVERSATIONS=1000 $(BIN)/python -m pytest -q -s -n 2 tests/soak tests/torture tests/connectors/test_any_order.py
 
 # On SQLite alone, and so without a PostgreSQL.
 test-fast: .venv/.test

@@ -1,5 +1,6 @@
-"""1,000 conversations of a Chatwoot, told in order and in random order with doubles: the same end."""
+"""Many conversations of a Chatwoot, told in order and in random order with doubles: the same end."""
 
+import os
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ from tests.support.recount import assert_audit_matches
 
 pytestmark = [pytest.mark.slow, on_sqlite]
 
-CONVERSATIONS = 1_000
+# Of `make test`; all 1,000 of them are run by `make soak`.
+CONVERSATIONS = int(os.environ.get("DESK_TEST_CONVERSATIONS", "100"))
 STEP = 500
 # All that people do takes 6 minutes; it is applied in the seventh.
 TOLD = at(7)
@@ -182,7 +184,7 @@ def side(session: Session, settings: Settings, key: str, fake: Chatwoot, **order
     return Side(world, fake, order)
 
 
-def test_thousand_conversations_end_alike_in_whatever_order_they_are_told(session, settings):
+def test_conversations_end_alike_in_whatever_order_they_are_told(session, settings):
     resuming.register()
     acts = stories()
     with chatwoot() as first, chatwoot() as second:
@@ -219,10 +221,10 @@ def assert_alike(ordered: Side, mixed: Side) -> None:
         )
         by_rule = Counter(rule for rule, *_ in ran.elements())
         assert by_rule == {
-            "nobody answers": 300,
-            "the customer is silent": 100,
-            "resolved for half an hour": 100,
-            "at once": 20,
+            "nobody answers": CONVERSATIONS * 3 // 10,
+            "the customer is silent": CONVERSATIONS // 10,
+            "resolved for half an hour": CONVERSATIONS // 10,
+            "at once": CONVERSATIONS // 50,
         }
         states = one.world.session.scalars(select(InboundEvent.state).distinct()).all()
         assert list(states) == ["done"]
