@@ -92,9 +92,7 @@ def _automations_off(found: queries.Waiting) -> list[str]:
             found.pending,
             n=words.count(found.pending),
         ),
-        _(
-            "What happens meanwhile arms no rule with a delay, nor will it later. Rules without one go on."
-        ),
+        _("What happens meanwhile arms no rule with a delay, nor will it later. Rules without one go on."),
         _("No other tenant is concerned. It can be switched on again at any time."),
     ]
 
