@@ -1,24 +1,28 @@
 """Arming: what happened to a conversation makes rules wait on it, or run at once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import structlog
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from models import audit, conversations, locks
 from models.automations import arming_again, conditions, episodes, inactivity, judging
-from models.automations.conditions import Scene
+from models.automations.conditions import Condition, Scene
 from models.automations.episodes import Episode, Kind
 from models.automations.records import AutomationRule, Execution, Status, Trigger
 from models.conversations import Conversation
+from models.errors import Invalid
 from models.happenings import Event, Happening
 from models.messages import Direction, Message
 from models.tenants import Feature, Tenant
 from models.transactions import savepoint
+
+log = structlog.get_logger(__name__)
 
 
 def arm(session: Session, tenant: Tenant, happening: Happening, *, now: datetime) -> list[UUID]:
@@ -98,10 +102,8 @@ class _Heard:
         if delayed and not self.tenant.has(Feature.DELAYED_AUTOMATIONS):
             return None
         message = None if rule.trigger == Trigger.INACTIVITY else self.message
-        parsed = conditions.parse(
-            rule.conditions, event=rule.event, execution_delay=rule.execution_delay, trigger=rule.trigger
-        )
-        if not conditions.matches(parsed, self._scene(rule, message)):
+        parsed = _parsed(rule)
+        if parsed is None or not conditions.matches(parsed, self._scene(rule, message)):
             return None
         if rule.execution_delay is None:
             episode = Episode(f"{Kind.EVENT}:{self.happening.origin}", self.now)
@@ -193,6 +195,17 @@ class _Heard:
         if message is None:
             return None
         return arming_again.arm(self.session, rule, known, message, due_at, now=self.now)
+
+
+def _parsed(rule: AutomationRule) -> Sequence[Condition] | None:
+    """The rule's conditions; None where they no longer read, which must not keep out what came in."""
+    try:
+        return conditions.parse(
+            rule.conditions, event=rule.event, execution_delay=rule.execution_delay, trigger=rule.trigger
+        )
+    except Invalid as fault:
+        log.error("a rule can't be read, so it arms nothing", rule=str(rule.id), fault=fault.detail)
+        return None
 
 
 def is_taken(error: IntegrityError) -> bool:

@@ -458,6 +458,16 @@ def test_a_stored_rule_that_no_longer_parses_is_an_error_and_stops_no_other(worl
     assert "executed" in {row.status for row in world.rows()}
 
 
+def test_a_stored_rule_that_no_longer_parses_keeps_no_message_out(world):
+    rule = world.rule(**AWAITING)
+    rule.conditions = [{"attribute": "mood", "operator": "equal_to", "values": ["good"], "joiner": None}]
+    world.rule(**AWAITING)
+    world.commit()
+    world.say("in", 1, 0)
+    assert [row.rule_id for row in world.rows()] != [rule.id]
+    assert len(world.rows()) == 1
+
+
 def test_every_action_has_an_effect_or_goes_outside():
     native = {name for name in actions.ActionName if actions.is_native(name, "native")}
     assert native == set(effects._EFFECTS)
