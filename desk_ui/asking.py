@@ -69,7 +69,11 @@ class Ask:
     rest: int = 0
 
     def refilled(self, given: Mapping[str, str], fault: Invalid | None = None, note: str = "") -> Self:
-        """The same with what was typed kept, and what is wrong said beside its field, or over all."""
+        """The same with what was typed kept, and what is wrong said beside its field, or over all.
+
+        After a `fault` what was seen stays what it was: who mends a field still acts on the row as it was
+        asked about, and is told if that moved.
+        """
         known = {one.name for one in self.fields}
         beside = fault.field if fault and fault.field in known else None
         fields = [
@@ -81,7 +85,16 @@ class Ask:
             for one in self.fields
         ]
         over = fault.detail if fault and beside is None else ""
-        return replace(self, fields=fields, note=note or over, typed=True)
+        hidden = {name: self._seen(name, given, fault) for name in self.hidden}
+        return replace(self, fields=fields, hidden=hidden, note=note or over, typed=True)
+
+    def _seen(self, name: str, given: Mapping[str, str], fault: Invalid | None) -> str:
+        anew = fault is None or fault.field == name or name in _PLACE or name not in given
+        return self.hidden[name] if anew else given[name]
+
+
+# Where the question came from, which says nothing of the row.
+_PLACE = frozenset({"list", "shown"})
 
 
 def _typed(given: Mapping[str, str], one: Field) -> str:

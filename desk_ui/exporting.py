@@ -18,7 +18,10 @@ FORMULA_STARTS = (*_SIGNS, "\t", "\r", "\n")
 _SEPARATORS = frozenset(";|,\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 # All that stands before a sign and may be a separator, or be dropped after one; begun where that begins, so
 # that a long run is read once.
-_BEFORE_SIGN = re.compile(rf'(?<![;|,\s"])[;|,\s"]++(?=[{re.escape(_SIGNS)}])')
+# What is not seen counts as a blank: a byte order mark, spaces of no width, marks of direction, soft hyphens.
+_UNSEEN = "\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+_BLANK = re.compile(rf"[\s{_UNSEEN}]*+")
+_BEFORE_SIGN = re.compile(rf'(?<![;|,\s"{_UNSEEN}])[;|,\s"{_UNSEEN}]++(?=[{re.escape(_SIGNS)}])')
 BLOCK_CHARACTERS = 32_768
 # By this a spreadsheet knows UTF-8. Programs don't expect it, so only what a person downloads begins with it.
 BYTE_ORDER_MARK = "\ufeff"
@@ -67,7 +70,8 @@ def cell(value: Any) -> Any:
         return _quoted(json.dumps(value, ensure_ascii=False, sort_keys=True, default=_encode), but={","})
     if not isinstance(value, str):
         return value
-    begins = value.startswith(FORMULA_STARTS) or value.lstrip().startswith(FORMULA_STARTS)
+    blank = _BLANK.match(value)
+    begins = value.startswith(FORMULA_STARTS, blank.end() if blank else 0) or value.startswith(FORMULA_STARTS)
     return f"'{_quoted(value)}" if begins else _quoted(value)
 
 

@@ -83,6 +83,11 @@ def _read_at(text: str) -> datetime:
     return at
 
 
+def read_at(text: str | None) -> datetime | None:
+    """When the list was read whose every match a question was about, though it named each row; else None."""
+    return _read_at(text) if text else None
+
+
 def _row(text: str, kind: type[UUID] | type[int]) -> tuple[Id, int]:
     """`<id>.<version>`. Raises `Invalid` on `row`."""
     id, _dot, version = text.rpartition(".")

@@ -13,6 +13,7 @@ from desk_ui import asking, words
 from desk_ui.acting import Action, back_or, perform
 from desk_ui.addresses import in_tenant
 from desk_ui.asking import Ask, Field
+from desk_ui.bulk import selecting
 from desk_ui.bulk.kinds import Kind
 from desk_ui.bulk.selecting import MOST_CHOSEN, Selection
 from desk_ui.paging import TooSlow, time_limit
@@ -22,6 +23,7 @@ from jobs import bulk, wake
 from models import bulk_operations
 from models.base import db, read_only
 from models.bulk_operations import MOST, REASON_LENGTH, BulkOperation, Rows
+from models.clock import iso
 from models.errors import Conflict, Invalid
 from models.transactions import after_commit, commit
 
@@ -88,6 +90,7 @@ def _asked(kind: Kind) -> Ask:
         hidden={
             **_meant(selection, rows, number).hidden,
             "number": str(confirmed),
+            **({"as_of": iso(selection.seen) or ""} if selection.seen is not None else {}),
             "stands": kind.stands(selection),
             **carried,
         },
@@ -211,7 +214,7 @@ def _take_down(kind: Kind, selection: Selection, confirmed: int) -> BulkOperatio
                 now=g.now,
                 filters=kind.filters(selection),
                 options=options,
-                watermark=selection.seen,
+                watermark=selection.seen or selecting.read_at(request.form.get("as_of")),
             )
     except TooSlow as fault:
         raise Conflict(fault.detail) from fault

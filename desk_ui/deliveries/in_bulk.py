@@ -1,5 +1,6 @@
 """What can be done to many deliveries at once, in words, and the views that ask about it and do it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -7,7 +8,7 @@ from urllib.parse import parse_qsl
 from uuid import UUID
 
 from flask import g, url_for
-from sqlalchemy import ColumnElement, and_, not_, select
+from sqlalchemy import ColumnElement, and_, func, not_, select
 from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
 
@@ -25,7 +26,7 @@ from desk_ui.translating import gettext as _
 from desk_ui.translating import lazy_gettext as _l
 from models import delivery_bulk, endpoint_urls
 from models.base import db
-from models.bulk_operations import BulkOperation, Rows
+from models.bulk_operations import MOST, BulkOperation, Rows
 from models.deliveries import Delivery, State
 from models.endpoints import EndpointState, WebhookEndpoint
 from models.errors import Invalid
@@ -131,12 +132,29 @@ class Rearm(Kind):
                 _("Once sent, it can't be undone."),
             ]
         return [
+            self._where_to(selection),
             _("Each is sent at once, with its attempts as at first; those to a paused endpoint wait."),
             _("A receiver may have taken one already; then it gets it again, under the same webhook-id."),
             _("Left as they are: those whose endpoint was removed, or gets another address meanwhile."),
             _("Once sent, it can't be undone."),
             *([_("A worker does it; its page shows how far it is.")] if number > starting.AT_ONCE else []),
         ]
+
+    def _where_to(self, selection: Selection) -> str:
+        """Every address that something goes to: the sample shows a few, and one may have moved since."""
+        rows = self.able(selection) if selection.seen is None else self.rows(selection)
+        first = rows.first(MOST).subquery()
+        query = (
+            select(WebhookEndpoint.url, func.count())
+            .join(Delivery, Delivery.endpoint_id == WebhookEndpoint.id)
+            .where(Delivery.tenant_id == g.tenant.id, Delivery.id.in_(select(first.c.id)))
+            .group_by(WebhookEndpoint.id, WebhookEndpoint.url)
+        )
+        found: Counter[str] = Counter()
+        for url, number in db.session().execute(query):
+            found[endpoint_urls.origin(url)] += number
+        told = [f"{origin} ({words.number(number)})" for origin, number in found.most_common()]
+        return _("They go to %(where)s.", where=", ".join(told))
 
     def carried(self) -> dict[str, str]:
         versions = delivery_bulk.address_versions(db.session(), g.tenant.id)

@@ -40,7 +40,7 @@ def instead_of_undo(done: str, followup: FollowUp) -> Markup:
         "followups.ask_rearm",
         tenant=g.tenant.key,
         followup_id=followup.id,
-        list=request.form.get("list") or None,
+        list=list_query() or None,
         shown=request.form.get("shown") or None,
     )
     why = _("It was due too soon to be taken back.")

@@ -447,6 +447,7 @@ def upgrade() -> None:
         sa.Column("updated_at", models.base.UtcDateTime(timezone=True), nullable=False),
         sa.Column("fired_at", models.base.UtcDateTime(timezone=True), nullable=True),
         sa.Column("rearmed_from", sa.Uuid(), nullable=True),
+        sa.Column("promised_at", models.base.UtcDateTime(timezone=True), nullable=True),
         sa.Column("deferred_until", models.base.UtcDateTime(timezone=True), nullable=True),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("next_attempt_at", models.base.UtcDateTime(timezone=True), nullable=True),

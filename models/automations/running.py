@@ -129,6 +129,7 @@ class Worker:
             return
         self.counts.failed(row.tenant_id, str(id), error)
         later = {"attempts": row.attempts + 1, "next_attempt_at": now + backoff(row.attempts + 1)}
+        later["updated_at"] = now
         put_off = update(Execution).where(Execution.id == id, Execution.lock_token == token).values(later)
         bulk.execute_unaudited(self.session, put_off.execution_options(synchronize_session=False))
 

@@ -128,8 +128,13 @@ def _free(session: Session, execution: Execution, now: datetime) -> None:
 
 
 def _wait(session: Session, execution: Execution, decision: Decision, now: datetime) -> None:
-    """Back to pending, which the audit does not tell of. Waiting for a window is no lateness."""
+    """Back to pending, which the audit does not tell of. Waiting for a window is no lateness.
+
+    It stands elsewhere in the lists from then on, so that it counts as changed since they were read.
+    """
     values: dict[str, object] = {"status": Status.PENDING.value, "lock_token": None, "locked_at": None}
+    if decision.due_at is not None or decision.not_before is not None:
+        values["updated_at"] = now
     if decision.due_at is not None:
         values |= {"due_at": decision.due_at, "lapses_from": decision.due_at}
     if decision.not_before is not None:

@@ -51,13 +51,13 @@ def book(
     session_id: str | None = None,
     arm: str | None = None,
     transport: str | None = None,
-    rearmed_from: UUID | None = None,
+    again: FollowUp | None = None,
     purpose: str | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> tuple[FollowUp, bool]:
     """Take a promise and its consent. Returns the follow-up and whether it was made now.
 
-    `purpose` and `detail` are what else the audit says of it.
+    `again` is the one that this books again; `purpose` and `detail` are what else the audit says of it.
 
     The same `id` with the same content returns the first one. Raises `Invalid` (`at` less than five minutes
     ahead, a blank or long text), `AlreadyPending` (the same agent, customer and reason), `OptedOut`, and
@@ -77,7 +77,8 @@ def book(
         attempts=0,
         created_at=now,
         updated_at=now,
-        rearmed_from=rearmed_from,
+        rearmed_from=again.id if again else None,
+        promised_at=(again.promised_at or again.created_at) if again else None,
         version=1,
     )
     if id is not None:

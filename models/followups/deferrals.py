@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import datetime
 
 from sqlalchemy import String, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -25,15 +26,15 @@ class PolicySeen(Base):
     digest: Mapped[str] = mapped_column(String(64))
 
 
-def forget_outdated(session: Session, declared: Declared) -> None:
+def forget_outdated(session: Session, declared: Declared, *, now: datetime) -> None:
     """Clear `deferred_until` of the pending rows of every agent whose policy changed since the last run."""
     seen = {row.agent: row.digest for row in session.execute(select(PolicySeen.agent, PolicySeen.digest))}
-    now = {
+    stands = {
         agent: _digest(table) for agent, table in declared.table("agents").items() if text.is_storable(agent)
     }
     # In the order of their names, so that two runs wait for each other, not both ways.
-    for agent in sorted({*seen, *now}):
-        digest = now.get(agent, UNDECLARED)
+    for agent in sorted({*seen, *stands}):
+        digest = stands.get(agent, UNDECLARED)
         if seen.get(agent) == digest:
             continue
         _note(session, agent, digest)
@@ -45,7 +46,7 @@ def forget_outdated(session: Session, declared: Declared) -> None:
                 FollowUp.status == Status.PENDING,
                 FollowUp.deferred_until.is_not(None),
             )
-            .values(deferred_until=None)
+            .values(deferred_until=None, updated_at=now)
             .execution_options(synchronize_session=False),
         )
 

@@ -83,7 +83,7 @@ def fire_due(
     """
     counts = Counts(own={"fired": 0, "blocked": 0, "deferred": 0})
     run = _Run(session, declared, now, limit, counts, clock)
-    deferrals.forget_outdated(session, declared)
+    deferrals.forget_outdated(session, declared, now=now)
     commit(session, "followups.fire.begin")
     claimed = True
     while claimed and run.room:
@@ -202,5 +202,6 @@ def _put_off(run: _Run, tenant_id: int, record: Due) -> None:
         .values(
             attempts=record.attempts + 1,
             next_attempt_at=run.now + backoff(record.attempts + 1),
+            updated_at=run.now,
         ),
     )

@@ -31,7 +31,7 @@ def write(
     """Write the verdicts of locked records and what they did to their contacts."""
     told = _Told([], [])
     _block(session, tenant_id, [r for r in due if r.verdict.block], now, told)
-    _defer(session, tenant_id, [r for r in due if r.verdict.defer_until])
+    _defer(session, tenant_id, [r for r in due if r.verdict.defer_until], now)
     _fire(session, tenant_id, [r for r in due if r.verdict.fires], now, told)
     _bump(session, tenant_id, [cell for cell in cells if cell.fired_now], now, told)
     audit.append_many(session, told.audit, tenant_id=tenant_id, actor=actor, now=now)
@@ -119,12 +119,16 @@ def _block(session: Session, tenant_id: int, due: Sequence[Due], now: datetime, 
         told.moved(str(record.id), Status.BLOCKED, reason, detail)
 
 
-def _defer(session: Session, tenant_id: int, due: Sequence[Due]) -> None:
-    """A deferral is no change of state: the record stays pending, with the time that it waits for."""
+def _defer(session: Session, tenant_id: int, due: Sequence[Due], now: datetime) -> None:
+    """A deferral is no change of state: the record stays pending, with the time that it waits for.
+
+    It stands elsewhere in the lists from then on, so that it counts as changed since they were read.
+    """
     if not due:
         return
     rows = [{"id": record.id, "deferred_until": record.verdict.defer_until} for record in due]
-    bulk.update_rows(session, FollowUp, rows, where=[FollowUp.tenant_id == tenant_id], common={})
+    mine = [FollowUp.tenant_id == tenant_id]
+    bulk.update_rows(session, FollowUp, rows, where=mine, common={"updated_at": now})
 
 
 def _bump(session: Session, tenant_id: int, cells: Sequence[ContactCell], now: datetime, told: _Told) -> None:

@@ -130,6 +130,8 @@ class FollowUp(Base):
     updated_at: Mapped[datetime]
     fired_at: Mapped[datetime | None]
     rearmed_from: Mapped[UUID | None] = mapped_column()
+    # When the promise was first made, where this books it again; null where this is the first.
+    promised_at: Mapped[datetime | None] = mapped_column()
     deferred_until: Mapped[datetime | None] = mapped_column()
     attempts: Mapped[int] = mapped_column(Integer, default=0)
     next_attempt_at: Mapped[datetime | None]

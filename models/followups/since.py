@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, aliased
 
 from models.errors import Conflict
@@ -56,11 +56,19 @@ def fired_since() -> ColumnElement[bool]:
 
 
 def _same_fired(other: Any, of: Any) -> list[ColumnElement[bool]]:
-    """That `other` is of the same promise as `of`, one follow-up or the columns of all, and fired since."""
+    """That `other` is of the same promise as `of`, one follow-up or the columns of all, and fired since.
+
+    Since the promise was first made: what was known when it was booked again is not known to whoever does so
+    next.
+    """
     same = [
         getattr(other, name) == getattr(of, name) for name in ("tenant_id", "customer", "agent", "reason")
     ]
-    return [*same, other.status == Status.FIRED.value, other.fired_at >= of.created_at]
+    if isinstance(of, FollowUp):
+        made_at: Any = of.promised_at or of.created_at
+    else:
+        made_at = func.coalesce(of.promised_at, of.created_at)
+    return [*same, other.status == Status.FIRED.value, other.fired_at >= made_at]
 
 
 def check(session: Session, followup: FollowUp, known: str | None) -> None:

@@ -143,11 +143,11 @@ def rearm(
     is more to know, such as that the same fired since; never re-arms one that fired.
     """
     booking.check_ahead(at, now)
-    first = booking.get(session, tenant.id, followup_id)
+    # Whatever books, fires or erases the same holds it until that is committed; so the row is read behind it.
+    contacts.lock(session, tenant.id, booking.get(session, tenant.id, followup_id).customer)
+    first = _locked(session, tenant.id, followup_id)
     _allow(first, refusal_to_rearm(first))
     check_version(first, expected_version, "follow-up")
-    # Whatever books or fires the same holds it until that is committed.
-    contacts.lock(session, tenant.id, first.customer)
     since.check(session, first, known)
     made, _new = booking.book(
         session,
@@ -162,7 +162,7 @@ def rearm(
         declared=declared,
         actor=actor,
         now=now,
-        rearmed_from=first.id,
+        again=first,
         purpose=text.optional(reason, "reason"),
         detail=detail,
     )

@@ -52,7 +52,7 @@ def undo_cancel(
         declared=declared,
         actor=actor,
         now=now,
-        rearmed_from=first.id,
+        again=first,
         purpose=PURPOSE,
     )
     return made

@@ -1,12 +1,18 @@
 """A promise that went out is not booked again unseen, whichever follow-up it went out by."""
 
+import threading
+
 import pytest
 from sqlalchemy import select
 
+from models import erasure
+from models.base import db
 from models.clock import iso
-from models.errors import AlreadyPending, Conflict
+from models.errors import AlreadyPending, Conflict, NotFound
 from models.followups import in_bulk, since, transitions, undoing
 from models.followups.records import FollowUp
+from models.tenants import Tenant
+from models.transactions import commit
 from tests.bulk.conftest import bulk
 from tests.bulk.working import HOUR, LEAD, rows_of
 from tests.followups.test_states import cancel, rearm
@@ -134,3 +140,39 @@ def test_undo_is_refused_when_the_same_fired_since(world):
         undoing.undo_cancel(
             world.session, world.tenant, first.id, declared=world.declared, actor=LEAD, now=world.now
         )
+
+
+def test_what_was_known_when_it_was_booked_again_is_told_to_the_next(world, bulk):
+    """The promise went out before the second record was made, and whoever books that again must know."""
+    first = over(world)
+    fired = fired_after(world, first)
+    second = rearm(world, first.id, world.now + HOUR, known=sign(world, first))
+    cancel(world, second.id)
+    assert sign(world, second).endswith(f".{fired.id}")
+    assert "may have gone out" in refused(world, second)
+    assert world.session.scalars(rows_of(world.tenant, in_bulk.rearmable()).query).all() == []
+
+
+def test_rearm_finds_nothing_when_the_customer_was_erased_meanwhile(world, app):
+    """Who waits for the contact's lock looks again at what it is to book."""
+    first = over(world)
+    id, tenant_id, now = first.id, world.tenant.id, world.now
+    world.session.rollback()
+    erased = threading.Event()
+
+    def erase():
+        with app.app_context():
+            session = db.session()
+            erasure.erase_customer(session, session.get_one(Tenant, tenant_id), "c-1", actor=LEAD, now=now)
+            erased.set()
+            commit(session, "tests.erase")
+            db.session.remove()
+
+    other = threading.Thread(target=erase)
+    other.start()
+    assert erased.wait(10)
+    with pytest.raises(NotFound):
+        rearm(world, id, now + HOUR)
+    world.session.rollback()
+    other.join()
+    assert world.count(FollowUp) == 0

@@ -123,6 +123,11 @@ def _conversation(number: Number) -> dict[str, Any]:
         "id": number + 1,
         "external_id": numbered("v-", number),
         "customer": numbered("c-", number % 50_000),
+        "status": "open",
+        "labels": [],
+        "attributes": {},
+        "auto_reply": False,
+        "replied_seq": 0,
         "created_at": at,
         "updated_at": at,
     }
@@ -134,6 +139,8 @@ def _message(number: Number) -> dict[str, Any]:
         "id": number + 1,
         "conversation_id": number + 1,
         "external_id": numbered("m-", number),
+        "seq": number,
+        "metadata": {},
         "direction": "incoming",
         "sender": {},
         "private": False,
@@ -168,7 +175,7 @@ def fire(session: Session, _tenant: Tenant) -> None:
 
 
 def forget(session: Session, _tenant: Tenant) -> None:
-    deferrals.forget_outdated(session, Declared(2, {"agents": {AGENTS[1]: {}}}))
+    deferrals.forget_outdated(session, Declared(2, {"agents": {AGENTS[1]: {}}}), now=NOW)
 
 
 def book(session: Session, tenant: Tenant) -> None:
@@ -242,7 +249,7 @@ WORK: list[tuple[Work, list[str]]] = [
     (purge, ["ix_follow_up_status_updated", "ix_follow_up_pending_at", "ix_agent_task_status"]),
     (purge, ["ix_outcome_created", "ix_message_stored", "ix_conversation_updated", "ix_task_event_task"]),
     (erase, ["ix_follow_up_customer", "ix_agent_task_customer", "ix_outcome_customer"]),
-    (erase, ["ix_message_customer", "ix_message_conversation", "ix_conversation_customer"]),
+    (erase, ["ix_message_customer", "ix_conversation_customer"]),
     (erase, ["ix_message_writer", "ix_revoke_event_customer", "ix_task_event_task"]),
     (announce, ["ix_follow_up_due", "ix_follow_up_failing", "ix_agent_task_waiting"]),
     # By what waits or by state, as the statistics have it: either is no walk.
