@@ -18,6 +18,7 @@ from models.clock import EPOCH
 from models.tenants import Tenant
 from tests.conftest import Database, settings_for
 from tests.console.visiting import Desk, Visitor
+from tests.support.create import create_good_run
 from tests.support.executions import create_execution
 
 DECLARED = """
@@ -94,7 +95,8 @@ def lead(visitor: Callable[[str], Visitor]) -> Visitor:
 
 @pytest.fixture
 def made(desk: Desk, acme: Tenant) -> Callable[..., UUID]:
-    """`made("abandoned")`: the id of an execution in that state."""
+    """`made("abandoned")`: the id of an execution in that state. The sweep that runs them is on time."""
+    desk.tell(lambda session: create_good_run(session, "run_executions", now=clock.now()))
 
     def make(state: str = "waiting", tenant: Tenant = acme, **given: Any) -> UUID:
         return desk.tell(lambda session: create_execution(session, tenant, state, now=clock.now(), **given))
