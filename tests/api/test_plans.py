@@ -51,7 +51,10 @@ def _fill(connection):
         [{"key": f"t{n}", "name": "t", "timezone": "UTC", "features": {}, "created_at": T} for n in (1, 2)],
     )
     ids = list(connection.scalars(select(tenant.c.id).order_by(tenant.c.id)))[-2:]
-    conversation = {"tenant_id": ids[0], "created_at": T, "updated_at": T}
+    conversation = {
+        "tenant_id": ids[0], "status": "open", "labels": [], "attributes": {}, "auto_reply": False,
+        "replied_seq": 0, "created_at": T, "updated_at": T,
+    }  # fmt: skip
     fill(
         connection,
         "conversation",
@@ -109,7 +112,8 @@ def _outbox(n, tenant):
 def _message(n, tenant):
     return {
         "tenant_id": tenant, "conversation_id": n % 100 + 1, "external_id": numbered("m", n),
-        "direction": "incoming", "sender": {}, "private": False, "auto_reply": False, "text": "",
+        "seq": n, "metadata": {}, "direction": "incoming", "sender": {}, "private": False,
+        "auto_reply": False, "text": "",
         "created_at": moment(T, n), "stored_at": T,
     }  # fmt: skip
 

@@ -111,7 +111,16 @@ def test_every_point_of_a_run_is_killed_at():
     assert {point for _kind, point, _position, _side in cases()} == set(POINTS) - set(BESIDE)
 
 
-@pytest.mark.parametrize(("kind", "point", "position", "side"), list(cases()))
+def taking_turns():
+    """The cases, each on one of the two databases and the other side of its commit on the other."""
+    for number, case in enumerate(cases()):
+        turn = (number // 2 + number) % 2
+        yield (*case, ("sqlite", "postgresql")[turn])
+
+
+@pytest.mark.parametrize(
+    ("kind", "point", "position", "side", "database"), list(taking_turns()), indirect=["database"]
+)
 def test_no_action_arrives_twice_when_the_process_is_killed(
     desk_of: Receivers, database, kill, record_property, kind, point, position, side
 ):

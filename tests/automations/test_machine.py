@@ -380,7 +380,7 @@ def test_automations_keep_their_promises_whatever_happens(session, database):
         run_state_machine_as_test(
             AutomationsMachine,
             settings=settings(
-                max_examples=20,
+                max_examples=10,
                 stateful_step_count=40,
                 deadline=None,
                 derandomize=True,

@@ -15,6 +15,7 @@ from models.followups.records import AgentTask, Block, Contact, ContactState, Fo
 from models.sending import due_endpoints
 from models.tenants import Tenant
 from tests.cli.test_import_export import two_records
+from tests.support.api import on_sqlite
 from tests.support.create import create_tenant
 
 
@@ -58,6 +59,7 @@ def test_demo_is_refused_when_the_tenant_has_data(desk, session):
     assert session.scalars(select(func.count()).select_from(FollowUp)).one() == 2
 
 
+@on_sqlite
 @pytest.mark.slow
 def test_demo_keeps_the_declarations_when_there_is_a_file(desk, session):
     desk.config.write_text('[agents.mine.followup]\narm = "a"\n')
@@ -66,6 +68,7 @@ def test_demo_keeps_the_declarations_when_there_is_a_file(desk, session):
     assert session.scalars(select(Tenant.key).where(Tenant.key == "other")).one() == "other"
 
 
+@on_sqlite
 @pytest.mark.slow
 def test_demo_makes_ten_thousand_rows_when_large(session, now):
     tenant = create_tenant(session, now=now)

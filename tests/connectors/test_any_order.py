@@ -30,7 +30,7 @@ from tests.support.recount import assert_audit_matches
 pytestmark = [pytest.mark.slow, on_sqlite]
 
 # Of `make test`; all 1,000 of them are run by `make soak`.
-CONVERSATIONS = int(os.environ.get("DESK_TEST_CONVERSATIONS", "100"))
+CONVERSATIONS = int(os.environ.get("DESK_TEST_CONVERSATIONS", "50"))
 STEP = 500
 # All that people do takes 6 minutes; it is applied in the seventh.
 TOLD = at(7)

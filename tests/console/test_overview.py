@@ -574,8 +574,8 @@ def test_overview_that_stays_open_is_answered_where_it_changed_and_by_nothing_el
 def test_overview_is_the_same_when_only_time_passes(desk, acme, lead, monkeypatch):
     overdue(desk, acme, ago=42 * MINUTE)
     desk.followup(acme, agent="nobody")
-    # Not before what is made here, and far from the end of an hour.
-    now = (clock.now() + HOUR).replace(minute=10, second=0)
+    # Long after all that is made here is due, and far from the end of an hour.
+    now = (clock.now() + 3 * HOUR).replace(minute=10, second=0)
     monkeypatch.setattr(clock, "now", lambda: now)
     sign = sign_of(ask(lead))
     for seconds in (1, 70, 190):
