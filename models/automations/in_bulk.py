@@ -1,5 +1,6 @@
 """What is done with many executions at once: the verbs of a bulk operation, one row at a time."""
 
+from collections.abc import Callable
 from datetime import datetime
 from uuid import UUID
 
@@ -41,46 +42,25 @@ def rearmable() -> ColumnElement[bool]:
     return and_(Execution.status == Status.SKIPPED.value, never_begun)
 
 
-def _cancel(work: Work) -> None:
-    operating.cancel(
-        work.session,
-        work.tenant.id,
-        UUID(work.row_id),
-        actor=work.actor,
-        now=work.now,
-        reason=work.reason,
-        expected_version=work.version,
-        detail=work.detail,
-    )
+def _each(act: Callable[..., Execution]) -> Callable[[Work], None]:
+    """Do `act`, one of `operating`, on each row as it was shown."""
+
+    def apply(work: Work) -> None:
+        act(
+            work.session,
+            work.tenant.id,
+            UUID(work.row_id),
+            actor=work.actor,
+            now=work.now,
+            reason=work.reason,
+            expected_version=work.version,
+            detail=work.detail,
+        )
+
+    return apply
 
 
-def _reclaim(work: Work) -> None:
-    operating.reclaim(
-        work.session,
-        work.tenant.id,
-        UUID(work.row_id),
-        actor=work.actor,
-        now=work.now,
-        reason=work.reason,
-        expected_version=work.version,
-        detail=work.detail,
-    )
-
-
-def _rearm(work: Work) -> None:
-    """Only of a skipped one: what is left of a run is for a person to look at, one by one."""
-    operating.rearm(
-        work.session,
-        work.tenant.id,
-        UUID(work.row_id),
-        reason=work.reason,
-        actor=work.actor,
-        now=work.now,
-        expected_version=work.version,
-        detail=work.detail,
-    )
-
-
-CANCEL = Verb("execution.cancel", "execution", UUID, _cancel)
-RECLAIM = Verb("execution.reclaim", "execution", UUID, _reclaim)
-REARM = Verb("execution.rearm", "execution", UUID, _rearm)
+CANCEL = Verb("execution.cancel", "execution", UUID, _each(operating.cancel))
+RECLAIM = Verb("execution.reclaim", "execution", UUID, _each(operating.reclaim))
+# Only skipped ones are taken down for it: what is left of a run is for a person to look at, one by one.
+REARM = Verb("execution.rearm", "execution", UUID, _each(operating.rearm))
